@@ -1,7 +1,7 @@
 """Confidence intervals: of proportions, their differences and sums, of Poisson means, and of ratios of means.
 
 Those of a single proportion and of a Poisson mean are exact (Clopper and Pearson, Biometrika 26, 1934;
-Garwood, Biometrika 28, 1936); the others are approximate; tests/unit/test_loss.py simulates their coverage.
+Garwood, Biometrika 28, 1936); the others are approximate; tests/unit/test_score.py simulates their coverage.
 """
 
 from __future__ import annotations

@@ -7,8 +7,10 @@ svm-predict's are.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+from libsvm import svm as libsvm
 
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
@@ -69,6 +71,20 @@ def vectors(rows: Rows) -> list[Vector]:
         )
         for i in range(len(rows))
     ]
+
+
+def nodes(vector: Vector) -> Any:
+    """Return a row as LIBSVM's own array of svm_node."""
+    out = (libsvm.svm_node * (len(vector) + 1))()
+    for node, (column, value) in zip(out, vector, strict=False):
+        node.index, node.value = column + 1, value
+    out[len(vector)].index = -1
+    return out
+
+
+def lines(rows: Rows) -> str:
+    """Return rows with the label 1 as text."""
+    return "".join("1 " + " ".join(f"{c + 1}:{v!r}" for c, v in vector) + "\n" for vector in vectors(rows))
 
 
 def decision_values(model: KernelExpansion, rows: Rows) -> FloatArray:

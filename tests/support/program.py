@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -41,11 +42,6 @@ def heed_signals() -> None:
 def remember_environment() -> None:
     """Store the current environment as that of all runs; runs in another one start the executable."""
     _FORKS.environment = dict(os.environ)
-
-
-def runs_are_forks() -> bool:
-    """Return whether `svmfast` runs the program in a fork, without starting Python."""
-    return _FORKS.usable()
 
 
 def svmfast(
@@ -147,3 +143,19 @@ def started(*args: str | os.PathLike[str]) -> Iterator[subprocess.Popen[bytes]]:
             assert stream is not None
             with suppress(BrokenPipeError):
                 stream.close()
+
+
+def on_a_terminal(*words: object, cwd: Path | None = None, columns: int = 150) -> bytes:
+    """Run the program on a terminal of its own; return all that it writes there."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ["COLUMNS"] = str(columns)
+        os.chdir(cwd or os.curdir)
+        os.execv(PROGRAM, ["svmfast", *map(str, words)])
+    shown = b""
+    with suppress(OSError):  # how Linux reports that the other side has closed
+        while piece := os.read(terminal, 65536):
+            shown += piece
+    os.close(terminal)
+    assert os.waitpid(pid, 0)[1] == 0, shown
+    return shown

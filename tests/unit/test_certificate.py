@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 from approximations import approximate
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from random_models import exact_sums, random_model
 
@@ -56,7 +56,6 @@ def libsvm_order(model: KernelExpansion, rows: Rows) -> FloatArray:
     return engine.decision_values(rows, libsvm_order=True)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**31),
     d=st.integers(1, 6),
@@ -68,14 +67,7 @@ def libsvm_order(model: KernelExpansion, rows: Rows) -> FloatArray:
     center=st.sampled_from(["auto", "mean", "origin"]),
 )
 def test_random_models_and_rows(
-    seed: int,
-    d: int,
-    classes: int,
-    order: int,
-    gamma: float,
-    scale: float,
-    size: float,
-    center: str,
+    seed: int, d: int, classes: int, order: int, gamma: float, scale: float, size: float, center: str
 ) -> None:
     model = random_model(seed, 8, d, classes, gamma, scale, size)
     rng = np.random.default_rng(seed + 1)
@@ -88,7 +80,6 @@ def test_random_models_and_rows(
         assert_never_violated(model, made, z, oracle=2)
 
 
-@settings(max_examples=20, deadline=None)
 @given(
     seed=st.integers(0, 2**31),
     d=st.integers(1, 6),
@@ -108,8 +99,8 @@ def test_converted_kernels_within_rounding(seed: int, d: int, scale: float, kern
     assert bounds.max() <= 1e-8 * max(1.0, float(np.abs(decisions).max()))
 
 
-@pytest.mark.parametrize("order", [1, 2, 3])
-@pytest.mark.parametrize("center", ["mean", "origin"])
+@pytest.mark.nightly
+@pytest.mark.parametrize(("order", "center"), [(1, "origin"), (2, "mean"), (3, "mean")])
 def test_rows_searched_for_do_not_violate(order: int, center: str) -> None:
     """Gradient ascent on error / bound from many starts: the bound holds in the worst cases found."""
     model = random_model(7, 6, 3, 2, 0.4, 0.8, 2.0)
@@ -134,30 +125,6 @@ def test_rows_searched_for_do_not_violate(order: int, center: str) -> None:
     assert best.max() <= 1
     # The search got close, so the bound is not merely large.
     assert best.max() > 0.2
-
-
-def test_degree_bound_is_between_error_and_rkhs_norm() -> None:
-    rng = np.random.default_rng(3)
-    x, beta, gamma, order = rng.normal(size=(80, 5)) * 0.5, rng.normal(size=80), 0.3, 2
-    center = x.mean(axis=0)
-    tail = residual_tail(x, beta, gamma, center, order, top=14)
-    u, w = x - center, rng.normal(size=(500, 5))
-    s = (w * w).sum(axis=1)
-    r = np.sqrt(s)
-    bound = np.exp(-gamma * s) * np.polyval(tail.degrees[::-1], r) + tail.beyond * r**15
-    t = 2 * gamma * w @ u.T
-    a = beta * np.exp(-gamma * (u * u).sum(axis=1))
-    error = np.abs(np.exp(-gamma * s) * ((np.exp(t) - 1 - t - t * t / 2) @ a))
-    assert (error <= bound).all()
-    # METHODS: N sqrt(R(2 gamma r^2)) and the table of row norms; neither may be smaller.
-    gram = 2 * gamma * u @ u.T
-    norm = np.sqrt(a @ (np.exp(gram) - 1 - gram - gram**2 / 2) @ a)
-    v = 2 * gamma * s
-    rkhs = norm * np.exp(-gamma * s) * np.sqrt(np.exp(v) - 1 - v - v * v / 2)
-    rows = 2 * gamma * np.outer(r, np.sqrt((u * u).sum(axis=1)))
-    table = np.exp(-gamma * s) * ((np.exp(rows) - 1 - rows - rows**2 / 2) @ np.abs(a))
-    near = s < 2
-    assert (bound[near] <= np.minimum(rkhs, table)[near] * (1 + 1e-6)).all()
 
 
 def test_the_last_term_of_the_tail_is_needed() -> None:
@@ -267,16 +234,6 @@ def test_stored_numbers_are_those_of_rounding_and_tail_rounded_up() -> None:
         assert found == pytest.approx(exact, rel=2e-5)
 
 
-def test_the_largest_eigenvalue_is_never_underestimated() -> None:
-    rng = np.random.default_rng(5)
-    for d in (1, 2, 7, 40):
-        values = np.abs(rng.normal(size=d)) * 10.0 ** rng.integers(-8, 8)
-        basis = np.linalg.qr(rng.normal(size=(d, d)))[0]
-        matrix = (basis * values) @ basis.T
-        found = largest_eigenvalue(matrix)
-        assert values.max() * (1 - 1e-13) <= found <= values.max() * (1 + 1e-10)
-
-
 def test_the_eigensolver_is_not_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Vectors that are too short or not orthogonal, with the values that belong to them."""
     rng = np.random.default_rng(9)
@@ -342,17 +299,6 @@ def test_vote_is_certain_exactly_when_no_outcome_changes_it() -> None:
         expected = [slow_vote(certain[i], decisions[i], k) for i in range(150)]
         assert got.tolist() == expected
         assert 0 < sum(expected) < 150
-
-
-def test_fallback_gives_every_label_of_the_exact_model() -> None:
-    model = random_model(11, 30, 4, 4, 0.5, 0.8, 1.0)
-    rows = Rows.from_dense(np.random.default_rng(12).normal(size=(500, 4)))
-    made, report = approximate(model, order=3)
-    answers = answer(made, rows, exact=model, threads=2)
-    assert answers.certified is not None
-    assert np.array_equal(answers.predicted, model.head.predict(model.decision_values(rows)))
-    assert 0 < answers.certified.sum() < 500
-    assert report.certified_percent is not None
 
 
 def test_regression_is_certified_within_a_tolerance() -> None:

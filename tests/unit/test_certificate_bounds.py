@@ -1,53 +1,38 @@
-"""The paper's validity bound against its own statement: every term's relative error below 3.05 %."""
+"""The paper's validity bound, and the certificate where numbers leave the range of doubles."""
+
+from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
+from approximations import approximate
+from certificate_search import search
 
 from svmfast.errors import OptionError
+from svmfast.kernels import Kernel
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
+from svmfast.models.polynomial import PolynomialModel
+from svmfast.monomials import symmetric_norms
 from svmfast.rows import Rows
-from svmfast.validity_bound import centered_squared_norms, gamma_max, inside_bound, largest_exponent
-
-
-def test_gamma_max_of_adult() -> None:
-    # Every row of Adult has at most 14 ones; the paper states 0.018.
-    assert gamma_max(14) == pytest.approx(1 / 56)
-    assert round(gamma_max(14), 4) == 0.0179
+from svmfast.validity_bound import gamma_max, inside_bound, largest_exponent
 
 
 def test_gamma_max_of_model_and_data() -> None:
+    assert gamma_max(14) == pytest.approx(1 / 56)  # every row of Adult has at most 14 ones
     assert gamma_max(4.0, 9.0) == pytest.approx(1 / 24)
     assert gamma_max(0.0) == math.inf
+    assert largest_exponent(2) == 0.5
     with pytest.raises(OptionError):
         gamma_max(-1.0)
     with pytest.raises(OptionError, match="must not be negative"):
         gamma_max(1.0, -1.0)
-
-
-def test_inside_means_every_term_is_within_three_percent() -> None:
-    rng = np.random.default_rng(1)
-    gamma, x = 0.3, rng.normal(size=(200, 4))
-    z = rng.normal(size=(300, 4)) * rng.uniform(0, 1, size=(300, 1))
-    inside = inside_bound(gamma, float((x * x).sum(axis=1).max()), (z * z).sum(axis=1))
-    assert 0 < inside.sum() < len(z)
-    t = 2 * gamma * z @ x.T
-    error = np.abs(1 - (1 + t + t * t / 2) / np.exp(t)).max(axis=1)
-    assert error[inside].max() < 0.0306
-    assert np.array_equal(
-        inside, (np.abs(2 * gamma) * np.sqrt((z * z).sum(axis=1) * (x * x).sum(axis=1).max())) < 0.5
-    )
-
-
-def test_centered_norms() -> None:
-    rng = np.random.default_rng(2)
-    dense = rng.normal(size=(50, 7)) * (rng.uniform(size=(50, 7)) < 0.4)
-    dense[3] = 0
-    center = rng.normal(size=5)
-    full = np.concatenate([center, np.zeros(2)])
-    expected = ((dense - full) ** 2).sum(axis=1)
-    assert centered_squared_norms(Rows.from_dense(dense), center) == pytest.approx(expected, rel=1e-13)
+    with pytest.raises(OptionError, match="order -1 is negative"):
+        largest_exponent(-1)
 
 
 @pytest.mark.parametrize("gamma", [1e-300, 1e300, 1.7e308])
@@ -77,8 +62,107 @@ def test_every_order_allows_the_error_that_the_paper_allows_the_second(order: in
     assert inside.tolist() == [True, False]
 
 
-def test_the_second_order_is_the_papers() -> None:
-    assert largest_exponent(2) == 0.5
-    assert largest_exponent(0) == pytest.approx(math.log(math.exp(0.5) * 5 / 8), rel=1e-12)
-    with pytest.raises(OptionError, match="order -1 is negative"):
-        largest_exponent(-1)
+mpmath.mp.dps = 50
+mpf = mpmath.mpf
+
+
+def two_vectors(
+    kernel: Kernel, vectors: list[float], coefficients: list[float], rho: float
+) -> KernelExpansion:
+    return KernelExpansion(
+        head=Head("c_svc", np.array([1, -1])),
+        kernel=kernel,
+        sv=Rows.from_dense(np.array(vectors)[:, None]),
+        sv_coef=np.array([coefficients]),
+        rho=np.array([rho]),
+        nr_sv=np.array([1, 1]),
+    )
+
+
+def exactly(model: KernelExpansion, z: float) -> mpmath.mpf:
+    kernel, total = model.kernel, -mpf(float(model.rho[0]))
+    for x, beta in zip(model.sv.to_dense(1)[:, 0], model.sv_coef[0], strict=True):
+        x, beta = mpf(float(x)), mpf(float(beta))
+        if kernel.kind == "rbf":
+            total += beta * mpmath.exp(-mpf(kernel.gamma) * (x - mpf(z)) ** 2)
+        else:
+            total += beta * (mpf(kernel.gamma) * x * mpf(z) + mpf(kernel.coef0)) ** kernel.degree
+    return total
+
+
+def assert_holds(model: KernelExpansion, made: PolynomialModel, z: float) -> None:
+    decisions, bounds = made.certified_values(Rows.from_dense(np.array([[z]])))
+    true = exactly(model, z)
+    assert abs(mpf(float(decisions[0, 0])) - true) <= mpf(float(bounds[0, 0]))
+    if abs(decisions[0, 0]) > bounds[0, 0]:
+        assert (decisions[0, 0] > 0) == (true > 0)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, 5, 9, 11, 16])
+@pytest.mark.parametrize("center", ["mean", "origin"])
+@pytest.mark.parametrize("vector", [1.2574334296829353e18, 1.9e11, 1e-8, 1e140])
+def test_gaussian_of_huge_or_tiny_features(order: int, center: str, vector: float) -> None:
+    """At 1.3e18 coefficients of degree 9 and above lie below 1e-154, and their squares vanish."""
+    gamma = 3.1622776601683793e-37 * (1.2574334296829353e18 / vector) ** 2
+    z = 0.7 * vector
+    model = two_vectors(Kernel("rbf", gamma), [vector, -vector], [1.0, -0.5], 0.0)
+    # rho such that the exact value is as near to 0 as doubles allow: the label depends on every digit.
+    model = replace(model, rho=np.array([float(exactly(model, z))]))
+    made, _ = approximate(model, order=order, center=center, force=True)
+    if made.has_error_bound:
+        assert_holds(model, made, z)
+        assert_holds(model, made, 2.1 * z)
+
+
+@pytest.mark.parametrize("vector", [1e9, 1e10, 1e11])
+def test_shortened_coefficients_of_order_16(vector: float) -> None:
+    """The change by shortening is counted although its squares are below the smallest double."""
+    norms = symmetric_norms(np.concatenate([[1.0], vector ** -np.arange(1.0, 17.0) * 1e-9]), 1, 16)
+    assert norms[16] == pytest.approx(vector**-16.0 * 1e-9, rel=1e-12, abs=0)
+
+
+@pytest.mark.parametrize(
+    ("gamma", "degree", "vector"),
+    [(1e-170, 2, 1e85), (1e-20, 16, 1e10), (1e16, 16, 1e-8), (1e-300, 3, 1e149), (1e120, 2, 1e-60)],
+)
+@pytest.mark.parametrize("coef0", [1.0, 0.0, -0.3])
+def test_polynomial_of_huge_or_tiny_features(gamma: float, degree: int, vector: float, coef0: float) -> None:
+    """gamma^2 is 0 at 1e-170, and the kernel is not: the expansion and its bound are those of the kernel."""
+    kernel, vectors = Kernel("polynomial", gamma, coef0, degree), [vector, -vector]
+    for row in (vector, 0.3 * vector, -2 * vector):
+        for rho in (3.75, float(exactly(two_vectors(kernel, vectors, [1.0, -0.5], 0.0), row))):
+            model = two_vectors(kernel, vectors, [1.0, -0.5], rho)
+            made, _ = approximate(model)
+            if made.has_error_bound:
+                assert_holds(model, made, row)
+
+
+def test_the_polynomial_that_was_certified_with_a_wrong_label() -> None:
+    model = two_vectors(Kernel("polynomial", 1e-170, 1.0, 2), [1e85, -1e85], [1.0, -0.5], 3.75)
+    made, _ = approximate(model)
+    decisions, bounds = made.certified_values(Rows.from_dense(np.array([[1e85]])))
+    assert decisions[0, 0] == pytest.approx(0.25)
+    assert bounds[0, 0] < 1e-10
+
+
+@pytest.mark.parametrize(
+    "kernel", [Kernel("rbf", 1e-285), Kernel("rbf", 1e285), Kernel("polynomial", 1e160, 1.0, 2)]
+)
+def test_no_certificate_beyond_the_limits(kernel: Kernel) -> None:
+    vector = 1e-140 if kernel.gamma > 1 else 1e140
+    model = two_vectors(kernel, [vector, -vector], [1.0, -0.5], 0.1)
+    made, _ = approximate(model, order=0)
+    assert not made.has_error_bound
+
+
+def test_no_certificate_where_coefficients_nearly_vanish() -> None:
+    model = two_vectors(Kernel("rbf", 0.5), [1.0, -1.0], [1e-150, -0.5e-150], 0.0)
+    assert not approximate(model)[0].has_error_bound
+
+
+@pytest.mark.parametrize("models", [400, pytest.param(20_000, marks=pytest.mark.nightly)])
+def test_a_search_of_extreme_models_finds_no_violation(models: int) -> None:
+    count, wrong = search(models, seed=3)
+    assert not wrong
+    assert count["models with a certificate"] > 0.375 * models
+    assert count["certified"] > 2.5 * models

@@ -1,10 +1,11 @@
-"""Timing, the bound over blocks, and comparisons from Python."""
+"""Timing, races over a whole run, the bound over blocks, and comparisons from Python."""
 
 from __future__ import annotations
 
 import itertools
 import json
 import math
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -15,111 +16,84 @@ from program import data, model
 
 import svmfast
 from svmfast.errors import OptionError, UnsupportedError
-from svmfast.evaluation import bound_check, timing, words
+from svmfast.evaluation import bound_check, timing
+from svmfast.evaluation.timing import Rounds
+from svmfast.frontiers import racing
+from svmfast.frontiers.racing import FIRST, LEAST_ROUNDS, Racing
 from svmfast.models.head import Head
 from svmfast.rows import Rows
 
 
-class Clock:
-    """A clock that the call under test advances, and processor time, which is equal unless `alone` is set."""
+class Machine:
+    """Clocks that calls move on; under a `load` those that are slowed take so many times as long.
+
+    While a call waits for other programs, only the wall clock moves.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now, self.alone = 0.0, 0.0
-        monkeypatch.setattr(timing.time, "perf_counter", lambda: self.now)
-        monkeypatch.setattr(timing.time, "process_time", lambda: self.alone or self.now)
+        self.now, self.load, self.waited = 0.0, 1.0, 0.0
+        self.calls: list[str] = []
+        for name in ("perf_counter", "monotonic"):
+            monkeypatch.setattr(time, name, lambda: self.now)
+        monkeypatch.setattr(time, "process_time", lambda: self.now - self.waited)
+
+    def __call__(self) -> float:
+        return self.now
+
+    def call(
+        self, name: str, seconds: float, slowed: bool = False, waits: Callable[[], float] = float
+    ) -> Callable[[], None]:
+        def run() -> None:
+            self.calls.append(name)
+            wait = waits()
+            self.waited += wait
+            self.now += seconds * (self.load if slowed else 1.0) + wait
+
+        return run
 
 
-def test_a_first_call_is_repeated_unless_it_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch)
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(monkeypatch)
+
+
+def test_a_first_call_is_repeated_unless_it_is_slow(machine: Machine) -> None:
     durations = iter([9.0, 1.0, 9.0])
     results = itertools.count()
 
     def call() -> int:
-        clock.now += next(durations)
+        machine.now += next(durations)
         return next(results)
 
     assert timing.first_call(call, slow=10.0) == (1, 1.0)
     assert timing.first_call(call, slow=9.0) == (2, 9.0)
 
 
-class Runner:
-    """A call that takes seconds on the test's clock, multiplied by a simulated load."""
-
-    def __init__(self, clock: Clock, seconds: float, slowed: Callable[[float], float]) -> None:
-        self.clock, self.seconds, self.slowed, self.calls = clock, seconds, slowed, 0
-
-    def __call__(self) -> None:
-        self.calls += 1
-        self.clock.now += self.seconds * self.slowed(self.clock.now)
-
-
-def test_timing_of_equally_fast_calls_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch)
-    exact, fast = (Runner(clock, seconds, lambda now: 1.0) for seconds in (0.1, 0.002))
-    speeds = timing.race({"exact": exact, "fast": fast}, limit_seconds=1000)
+def test_timing_of_equally_fast_calls_ends_early(machine: Machine) -> None:
+    calls = {name: machine.call(name, seconds) for name, seconds in (("exact", 0.1), ("fast", 0.002))}
+    speeds = timing.race(calls, limit_seconds=1000)
     assert speeds["exact"].ratio == 1
     assert (speeds["fast"].ratio, speeds["fast"].samples) == (pytest.approx(50), 6)
     assert speeds["fast"].narrow
     # Samples of both take equally long; two calls are the warm-up.
-    assert (exact.calls, fast.calls) == (8, 302)
+    assert [machine.calls.count(name) for name in calls] == [8, 302]
 
 
-def test_a_noisy_second_does_not_change_the_speed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In one second of three all calls take four times as long."""
-    clock = Clock(monkeypatch)
-    load = lambda now: 4.0 if now % 3 < 1 else 1.0  # noqa: E731
-    exact, fast = (Runner(clock, seconds, load) for seconds in (0.4, 0.1))
-    speeds = timing.race({"exact": exact, "fast": fast}, limit_seconds=1000)
-    assert speeds["fast"].low <= 4 <= speeds["fast"].high
-    assert speeds["fast"].ratio == pytest.approx(4, rel=0.3)
-
-
-def test_an_undecided_timing_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch)
+def test_an_undecided_timing_is_reported(machine: Machine) -> None:
     rng = np.random.default_rng(0)
-    exact, fast = (Runner(clock, seconds, lambda now: float(rng.uniform(1, 9))) for seconds in (1.0, 1.0))
-    speeds = timing.race({"exact": exact, "fast": fast}, limit_seconds=300)
+
+    def busy() -> float:
+        machine.now += float(rng.uniform(1, 9))
+        return 0.0
+
+    calls = {name: machine.call(name, 0.0, waits=busy) for name in ("exact", "fast")}
+    speeds = timing.race(calls, limit_seconds=300)
     assert not speeds["fast"].narrow
     assert speeds["fast"].low < 1 < speeds["fast"].high
     # Each is timed at least once, however short the time.
-    speeds = timing.race({"exact": exact, "fast": fast}, limit_seconds=0)
+    speeds = timing.race(calls, limit_seconds=0)
     assert speeds["fast"].samples == 1
     assert (speeds["fast"].low, speeds["fast"].high) == (0, math.inf)
-
-
-def test_processor_time_decides_where_other_programs_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch)
-    rng = np.random.default_rng(0)
-
-    class Waiting(Runner):
-        """Waits for its turn, which is no processor time."""
-
-        def __call__(self) -> None:
-            super().__call__()
-            self.clock.alone += self.seconds * float(rng.uniform(1, 1.1))
-
-    calls = {
-        name: Waiting(clock, seconds, lambda now: float(rng.uniform(1, 9)))
-        for name, seconds in (("exact", 1.0), ("fast", 0.125), ("faster", 0.0625))
-    }
-    speeds = timing.race(calls, limit_seconds=3000)
-    assert speeds["fast"].processor
-    assert speeds["faster"].processor
-    assert speeds["fast"].low <= 8 <= speeds["fast"].high
-    assert speeds["faster"].ratio == pytest.approx(16, rel=0.1)
-    assert speeds["fast"].high < 1.3 * speeds["fast"].low
-    # Threads that wait take no processor time: the interval covers the wall clock's median too.
-    calls["fast"].slowed = lambda now: 2 * float(rng.uniform(1, 9))
-    speeds = timing.race(calls, limit_seconds=3000)
-    assert speeds["fast"].ratio == pytest.approx(8, rel=0.1)
-    assert speeds["fast"].low < 5
-    # An even wall clock is the one that counts.
-    for call in calls.values():
-        call.slowed = lambda now: 1.0
-    clock.alone += 5.0
-    speeds = timing.race(calls, limit_seconds=3000)
-    assert not any(speed.processor for speed in speeds.values())
-    assert speeds["fast"].ratio == pytest.approx(8)
 
 
 @pytest.mark.parametrize("n", [1, 5, 6, 9, 20, 41])
@@ -201,36 +175,102 @@ def test_compare_from_python() -> None:
     fast, _ = svmfast.approximate(exact)
     named = svmfast.compare({"exact": exact, "fast": fast}, given, repeats=1)
     assert [row.path for row in named.models] == ["exact", "fast"]
-    apart = svmfast.compare(
-        {"e": model("photos_c_rbf"), "f": fast}, given.rows.to_dense(), given.labels, repeats=1
-    )
-    assert [row.labels_differing for row in apart.models] == [row.labels_differing for row in named.models]
-    assert apart.models[0].n_bytes == model("photos_c_rbf").stat().st_size
-    assert apart.data_path is None
-    lines = str(named).splitlines()
-    assert lines[0].split()[:2] == ["model", "accuracy"]
-    assert len(lines) == 3
     assert json.loads(json.dumps(named.to_dict(), allow_nan=False))["models"][1]["bytes"] is None
-    bare = svmfast.compare({"exact": exact, "fast": fast}, given.rows, repeats=1)
+    bare = svmfast.compare({"e": model("photos_c_rbf"), "f": fast}, given.rows.to_dense(), repeats=1)
     assert [row.accuracy for row in bare.models] == [None, None]
     assert [row.labels_differing for row in bare.models] == [row.labels_differing for row in named.models]
+    assert bare.models[0].n_bytes == model("photos_c_rbf").stat().st_size
     with pytest.raises(OptionError, match="need as many labels"):
         svmfast.compare({"exact": exact}, given.rows, [1, 2])
     with pytest.raises(OptionError, match="no model"):
         svmfast.compare({}, given)
 
 
-def test_public_names_exist_and_load_lazily() -> None:
-    for name in svmfast.__all__:
-        assert getattr(svmfast, name) is not None
-    assert set(svmfast.__all__) <= set(dir(svmfast))
-    with pytest.raises(AttributeError, match="frobnicate"):
-        _ = svmfast.frobnicate  # type: ignore[attr-defined]
+def test_the_interval_covers_the_loads_of_the_whole_run(machine: Machine) -> None:
+    """In one burst under load the interval is narrow, and wrong by a factor of two."""
+    burst = Rounds("exact", machine.call("exact", 0.1), 0.1)
+    burst.add("fast", machine.call("fast", 0.005, slowed=True), 0.005)
+    machine.load = 2.0
+    for _ in range(12):
+        burst.round(["fast"])
+    assert burst.wall("fast").high < 11
+    race = Racing(machine.call("exact", 0.1), machine)
+    race.add("fast", machine.call("fast", 0.005, slowed=True))
+    for load in (1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0):  # as candidates are made
+        machine.now += 100.0
+        machine.load = load
+        race.between(lambda speeds: ["fast"])
+    race.finish(machine.now + 1, lambda speeds: ["fast"])
+    speed = race.speeds()["fast"]
+    assert speed.low < 11
+    assert speed.high > 19
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(2.5, "2.5 s"), (0.0123, "12.3 ms"), (4.5e-6, "4.5 µs"), (1e-9, "0.001 µs")],
-)
-def test_times_are_shown_in_a_suitable_unit(value: float, text: str) -> None:
-    assert words.seconds(value) == text
+def test_timing_takes_a_tenth_of_the_time_between_candidates(machine: Machine) -> None:
+    race = Racing(machine.call("exact", 1.0), machine)
+    race.add("a", machine.call("a", 0.1))
+    begin = machine.now
+    for _ in range(500):
+        machine.now += 1.0
+        race.between(lambda speeds: ["a"])
+    share = (machine.now - begin - 500) / (machine.now - begin)
+    assert 0.05 < share <= racing.SHARE + 0.02
+
+
+@pytest.mark.parametrize("left", [100.0, 0.0])
+def test_what_can_be_recommended_gets_an_interval(machine: Machine, left: float) -> None:
+    """Even without time left: with fewer than six samples no interval exists, and any choice is blind."""
+    names = [f"m{i}" for i in range(30)]
+    race = Racing(machine.call("exact", 0.2), machine)
+    for i, name in enumerate(names):
+        race.add(name, machine.call(name, 0.02 + 0.001 * i))
+    machine.calls.clear()
+    begin = machine.now
+    race.finish(machine.now + left, lambda speeds: names[:4])
+    speeds = race.speeds()
+    finite = [name for name in names if math.isfinite(speeds[name].high)]
+    assert finite[:FIRST] == names[:FIRST]
+    if left:
+        assert finite == names[:4]
+        assert all(speeds[name].samples >= racing.FEW_ROUNDS for name in names)
+        assert all(speeds[name].samples == LEAST_ROUNDS for name in finite)
+    most = min(racing.MOST_TIMING, max(left, racing.LEAST_TIMING)) + racing.LEAST_TIMING
+    assert machine.now - begin < most + 2
+    assert speeds["m0"].ratio == pytest.approx(10, rel=0.01)
+
+
+def test_a_load_that_only_slows_the_exact_model_makes_no_model_fast(machine: Machine) -> None:
+    """Seen with two models, of which one was called 11 times as fast, and was 1.9 times as fast."""
+    rounds = Rounds("exact", machine.call("exact", 0.1, waits=lambda: 0.4), 0.1)
+    rounds.add("fast", machine.call("fast", 0.05), 0.05)
+    for _ in range(12):
+        rounds.round(["fast"])
+    speed = rounds.result().speeds["fast"]
+    assert speed.clock == "processor"
+    assert (speed.low, speed.ratio, speed.high) == pytest.approx((2, 2, 2))
+
+
+@pytest.mark.parametrize(("wait", "clock"), [(0.0, "wall"), (0.02, "wall"), (0.1, "processor")])
+def test_a_single_sample_has_no_interval(machine: Machine, wait: float, clock: str) -> None:
+    """It is of the wall clock, unless the exact model alone was made to wait by a quarter of its time."""
+    rounds = Rounds("exact", machine.call("exact", 0.1, waits=lambda: wait), 0.1)
+    rounds.add("fast", machine.call("fast", 0.05), 0.05)
+    rounds.round(["fast"])
+    speeds = rounds.result().speeds
+    assert (speeds["fast"].clock, speeds["exact"].clock) == (clock, "wall")
+    assert (speeds["fast"].low, speeds["fast"].high) == (0, math.inf)
+
+
+@pytest.mark.parametrize(("waits", "clock"), [([0.0], "wall"), ([0.0, 0.3, 0.02, 0.1], "processor")])
+def test_the_clock_is_the_one_whose_ratios_vary_less(
+    machine: Machine, waits: list[float], clock: str
+) -> None:
+    """The interval of processor times reaches down to the wall clock's ratio, and not up to it."""
+    turns = itertools.cycle(waits)
+    rounds = Rounds("exact", machine.call("exact", 0.1), 0.1)
+    rounds.add("fast", machine.call("fast", 0.05, waits=lambda: next(turns)), 0.1)
+    for _ in range(12):
+        rounds.round(["fast"])
+    speed = rounds.result().speeds["fast"]
+    assert (speed.clock, speed.ratio, speed.high) == (clock, pytest.approx(2), pytest.approx(2))
+    assert (speed.low < 1.5) == (clock == "processor")

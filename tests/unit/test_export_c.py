@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import shlex
+import json
+import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import export_twin as twin
 import numpy as np
 import pytest
-from c_exports import WARNINGS, compile_all_ways, compile_together, compiled, needs_compiler
+from c_exports import WARNINGS, WAYS, compile_all_ways, compile_together, compiled, needs_compiler
 from export_forms import FORMS, FROZEN, raw_rows
-from golden import ROOT, manifest
-from program import data, model
+from hypothesis import given
+from hypothesis import strategies as st
+from program import FIXTURES, data, model
 
 import svmfast
 from svmfast.errors import OptionError
+from svmfast.exports.accuracy import Accuracy, CheckedRows, Settings
 from svmfast.exports.computation import computation_of
+from svmfast.exports.languages import LANGUAGES
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling
 from svmfast.rows import as_rows
@@ -74,31 +79,6 @@ def test_values_equal_the_twins_and_are_close_to_the_models(
         assert stated.labels_differing == 0
 
 
-GOLDEN = [
-    entry["command"].removeprefix("svm-predict ")
-    for entry in manifest()
-    if entry["command"].startswith("svm-predict ")
-    and not any(part in entry["command"] for part in (">", "-b 1", "precomputed", "single_class", "extra"))
-]
-
-
-@pytest.mark.parametrize("command", GOLDEN)
-def test_answers_in_double_are_svm_predicts(command: str, tmp_path: Path) -> None:
-    """Including ties and strict signs: svm-predict wrote the golden files."""
-    *_, rows_path, model_path, golden = (word for word in shlex.split(command) if not word.startswith("-"))
-    loaded = svmfast.load_model(ROOT / model_path)
-    rows = svmfast.read_svmlight(ROOT / rows_path).rows
-    expected = np.array([float(line.split()[0]) for line in (ROOT / golden).read_text().splitlines()])
-    file = compiled(
-        svmfast.export(loaded, precision="double"), tmp_path, regression=loaded.head.is_regression
-    )
-    found = file.answers(rows)
-    if loaded.head.is_regression:
-        assert np.allclose(found, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
-    else:
-        assert np.array_equal(found, expected)
-
-
 EDGES = """
 #include "model.h"
 #include <math.h>
@@ -122,6 +102,7 @@ int main(void) {
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("name", FORMS)
 def test_sanitizers_find_nothing_on_edge_rows(name: str, precision: str, tmp_path: Path) -> None:
@@ -131,10 +112,7 @@ def test_sanitizers_find_nothing_on_edge_rows(name: str, precision: str, tmp_pat
     answer = "model_value" if loaded.head.is_regression else "model_predict"
     flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fsanitize=float-cast-overflow"]
     built = subprocess.run(
-        [
-            *("gcc", "-std=c99", "-O1", *flags, f"-DANSWER={answer}"),
-            *("edges.c", "-o", "edges", "-lm"),
-        ],
+        [*("gcc", "-std=c99", "-O1", *flags, f"-DANSWER={answer}"), *("edges.c", "-o", "edges", "-lm")],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -171,17 +149,6 @@ def test_an_exported_test_of_regression_has_a_tolerance(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "7 rows, 0 wrong\n")
 
 
-def test_two_models_go_into_one_program(tmp_path: Path) -> None:
-    for name in ("breast_c_rbf", "normal_one_rbf"):
-        (tmp_path / f"{name}.h").write_bytes(svmfast.export(model(name), prefix=name).data)
-    (tmp_path / "both.c").write_text(
-        '#include "breast_c_rbf.h"\n#include "normal_one_rbf.h"\n'
-        "int both(const float *x);\n"
-        "int both(const float *x) { return breast_c_rbf_predict(x) + normal_one_rbf_predict(x); }\n"
-    )
-    subprocess.run(["gcc", "-std=c99", *WARNINGS, "-c", "both.c"], cwd=tmp_path, check=True)
-
-
 def test_the_file_allocates_and_calls_nothing(tmp_path: Path) -> None:
     if shutil.which("nm") is None:
         pytest.skip("no nm")
@@ -200,31 +167,6 @@ def test_the_file_allocates_and_calls_nothing(tmp_path: Path) -> None:
             "__stack_chk_fail",
             "_GLOBAL_OFFSET_TABLE_",
         }, path
-
-
-@pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="no compiler for Cortex-M0")
-@pytest.mark.parametrize("name", ["iris_c_rbf_prob", "onehot_c_rbf"])
-def test_small_processors_need_no_subtraction_routine(name: str, tmp_path: Path) -> None:
-    """It takes 800 bytes on a Cortex-M0. (gcc subtracts a single positive rho of two classes.)"""
-    (tmp_path / "model.h").write_bytes(svmfast.export(model(name)).data)
-    (tmp_path / "use.c").write_text(
-        '#include "model.h"\nint use(const float *x);\nint use(const float *x) { return model_predict(x); }\n'
-    )
-    flags = ["-mthumb", "-mcpu=cortex-m0", "-Os", "-std=c99"]
-    subprocess.run(["arm-none-eabi-gcc", *flags, "-c", "use.c"], cwd=tmp_path, check=True)
-    listed = subprocess.run(
-        ["arm-none-eabi-nm", "-u", "use.o"], cwd=tmp_path, capture_output=True, text=True, check=True
-    ).stdout
-    assert "__aeabi_fadd" in listed
-    assert "__aeabi_fsub" not in listed
-
-
-def test_names_of_features_are_constants() -> None:
-    names = ("petal length", "petal-width", "3", "+")
-    scaling = Scaling(np.zeros(4), np.ones(4), feature_names=names)
-    text = svmfast.export(ScaledModel(svmfast.load_model(model("iris_c_rbf_prob")), scaling)).text
-    for line in ("PETAL_LENGTH 0", "PETAL_WIDTH 1", "3 2", "_ 3"):
-        assert f"#define MODEL_X_{line}\n" in text
 
 
 @pytest.mark.parametrize(
@@ -274,3 +216,167 @@ def test_class_names_are_found_from_labels(tmp_path: Path) -> None:
     done = subprocess.run([tmp_path / "main"], capture_output=True, check=True)
     two, three, one = names  # the model's labels are 2, 3, 1
     assert done.stdout.decode() == "|".join(["none", one, two, three, "none", ""])
+
+
+#: With a certificate that holds near the center.
+MODEL = FIXTURES / "frozen" / "1.0" / "polynomial_three_classes.model"
+ROWS = as_rows(svmfast.read_svmlight(FIXTURES / "data" / "iris.test").rows.to_dense(4))
+REORDER = "-fassociative-math -fno-signed-zeros -fno-trapping-math"
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("precision", ["float", "double"])
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize(
+    ("flags", "certain"),
+    [
+        ("-O3", True),
+        ("-fno-math-errno -fno-trapping-math", True),
+        ("-funsafe-math-optimizations", False),
+        ("-ffinite-math-only", False),
+        ("-O3 -funsafe-math-optimizations -ffinite-math-only", False),
+        (REORDER, False),
+        (f"-Os {REORDER}", False),
+    ],
+)
+def test_no_label_is_certain_without_ieee_arithmetic(
+    compiler: str, flags: str, certain: bool, precision: str, tmp_path: Path
+) -> None:
+    """gcc 12 states such options in macros; clang, like older versions of gcc, does not."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler}")
+    made = svmfast.export(MODEL, precision=precision)
+    file = compiled(made, tmp_path, *flags.split(), "-nostartfiles", compiler=compiler)
+    rows = np.vstack([ROWS.to_dense(4), np.full((1, 4), np.nan), np.full((1, 4), np.inf)])
+    sure = file.certain(rows)
+    assert sure.any() == certain
+    assert not sure[-2:].any()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("way", ["gcc", "g++"])
+def test_constants_of_single_precision_are_refused_in_a_file_of_double_precision(
+    way: str, tmp_path: Path
+) -> None:
+    """The option is common on Cortex-M4F. Files of single precision do not change."""
+    option = "-fsingle-precision-constant"
+    for precision in ("double", "float"):
+        (tmp_path / f"{precision}.h").write_bytes(svmfast.export(MODEL, precision=precision).data)
+        command = [*WAYS[way], option, "-fsyntax-only", f"{precision}.h"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert (done.returncode != 0) == (precision == "double")
+        assert ("model_needs_no_single_precision_constant_" in done.stderr) == (precision == "double")
+    plain, shortened = (compiled(svmfast.export(MODEL), tmp_path, *one) for one in ((), (option,)))
+    assert np.array_equal(shortened.decisions(ROWS), plain.decisions(ROWS))
+    assert np.array_equal(shortened.certain(ROWS), plain.certain(ROWS))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("precision", ["float", "double"])
+def test_numbers_of_another_format_are_refused(precision: str, tmp_path: Path) -> None:
+    """As double precision on AVR, which has 32 bits."""
+    (tmp_path / "model.h").write_bytes(svmfast.export(MODEL, precision=precision).data)
+    digits = {"float": "FLT", "double": "DBL"}[precision] + "_MANT_DIG"
+    (tmp_path / "m.c").write_text(
+        f'#include <float.h>\n#undef {digits}\n#define {digits} 11\n#include "model.h"'
+    )
+    done = subprocess.run(["gcc", "-fsyntax-only", "m.c"], cwd=tmp_path, capture_output=True, text=True)
+    assert f'#error "this file needs a {precision} of ' in done.stderr
+
+
+COMPUTATION = computation_of(svmfast.load_model(MODEL))
+HARMLESS = "text"
+INJECTED = [
+    r"x *\ int injected = 1; \* y",
+    "*/ int injected = 1; /*",
+    "*??/\n/ int injected = 1; /*??/\n*",
+    '"; int injected = 1; char rest[] = "',
+    "\\",
+    "$n $N_H ??/",
+    "\r\n#define injected 1\n",
+    "\N{RIGHT-TO-LEFT OVERRIDE}\u2028\x1b[2J\0é\udcff",
+    '","injected":"1',
+]
+#: What means something in comments, strings, lines or templates.
+PIECES = ["*", "/", "\\", "?", "$n", "$", '"', "'", "\n", "\r", "#", " ", "a", "é", "\u2028", "7"]
+TEXTS = st.one_of(
+    st.sampled_from(INJECTED),
+    st.lists(st.sampled_from(PIECES), max_size=12).map("".join),
+    st.text(max_size=20),
+)
+
+
+def names_of(text: str) -> list[str]:
+    return [
+        f"{text.encode('utf-8', 'replace').decode()}{i}" for i in range(4)
+    ]  # only file names may not be UTF-8
+
+
+def exported(text: str, language: str) -> bytes:
+    """Export with this text in every place that takes text from outside."""
+    names = names_of(text)
+    settings = Settings(
+        prefix="model",
+        dtype=np.dtype(np.float32),
+        origin={"parameters": text, f"key {text}": "value"},
+        accuracy=Accuracy(
+            rows=2, of=f"rows of {text}", labels_differing=0, max_abs_error=0.0, max_abs_value=1.0
+        ),
+        test=CheckedRows(np.zeros((2, 4)), np.array([1.0, 2.0])),
+        feature_names=tuple(names),
+    )
+    computation = replace(COMPUTATION, class_names=tuple(names[:3]))
+    data: bytes = LANGUAGES[language].module().write(computation, settings)[0]
+    return data
+
+
+#: Comments and literals, from the left as a compiler finds them.
+LEXEMES = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
+
+
+def code(text: str) -> str:
+    """Return a file after C's translation phases for trigraphs and spliced lines, without the above."""
+    for trigraph, character in zip("=/'()!<>-", "#\\^[]|{}~", strict=True):
+        text = text.replace(f"??{trigraph}", character)
+    text = LEXEMES.sub("", re.sub(r"\\\s*\n", "", text))
+    return re.sub(r"#define MODEL_(TABLE_BYTES|X_\w+) \d+", "", text, flags=re.ASCII)
+
+
+@given(TEXTS)
+def test_c_has_the_same_code_whatever_the_text(text: str) -> None:
+    found = exported(text, "c").decode("ascii")
+    assert code(found) == code(exported(HARMLESS, "c").decode())
+    assert not set(found) - {"\n"} - set(map(chr, range(32, 127)))
+
+
+@pytest.mark.nightly
+@needs_compiler
+@pytest.mark.parametrize("way", WAYS)
+def test_compilers_see_no_code_in_text(way: str, tmp_path: Path) -> None:
+    """All files in one program: whatever a text defines would be defined twice, or is not declared."""
+    if shutil.which(WAYS[way][0]) is None:
+        pytest.skip(f"no {way}")
+    for number, text in enumerate(INJECTED):
+        own = exported(text, "c").decode().replace("model_", f"m{number}_").replace("MODEL_", f"M{number}_")
+        (tmp_path / f"{number}.h").write_text(own)
+    main = "".join(f'#include "{number}.h"\n' for number in range(len(INJECTED)))
+    (tmp_path / "main.c").write_text(f"{main}int injected(void);\nint injected(void) {{ return 0; }}\n")
+    flags = ["-trigraphs", "-fsyntax-only", *(f"-DM{number}_TEST" for number in range(len(INJECTED)))]
+    done = subprocess.run(
+        [*WAYS[way], *WARNINGS, *flags, "main.c"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@given(TEXTS)
+def test_onnx_gives_the_names_back(text: str) -> None:
+    onnx = pytest.importorskip("onnx", reason="no onnx")
+    found, plain = (onnx.load_from_string(exported(one, "onnx")) for one in (text, HARMLESS))
+    about = {one.key: one.value for one in found.metadata_props}
+    assert len(about) == len(found.metadata_props) == 4
+    assert all(part.isprintable() for pair in about.items() for part in pair)
+    names = json.loads(about["feature_names"])
+    assert names == names_of(text)
+    [strings] = [one for one in found.graph.initializer if one.string_data]
+    assert [one.decode() for one in strings.string_data] == names[:3]
+    assert [one.op_type for one in found.graph.node] == [one.op_type for one in plain.graph.node]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import export_twin as twin
@@ -16,9 +18,11 @@ from fifty_digits import mpf
 
 import svmfast
 from svmfast.exports.c_arithmetic import EXP
-from svmfast.exports.certain import bound_of
-from svmfast.exports.computation import computation_of, degrees
-from svmfast.rows import as_rows
+from svmfast.exports.certain import MODEL_UNITS, bound_of, entry_errors
+from svmfast.exports.computation import computation_of
+from svmfast.models.scaled import ScaledModel
+from svmfast.models.scaling import ColumnRanges, Scaling
+from svmfast.rows import FloatArray, as_rows
 
 
 @needs_compiler
@@ -79,14 +83,6 @@ def test_the_file_is_certain_where_the_twin_is(name: str, precision: str, tmp_pa
     check_the_same_rows_are_certain(computation_of(fast), file, rows_of(exact, file, rng, 400))
 
 
-@needs_compiler
-def test_with_fast_math_no_label_is_certain(tmp_path: Path) -> None:
-    _, fast = made("order 2")
-    # The start files of -ffast-math would make this process, NumPy included, flush subnormal numbers to zero.
-    file = compiled(svmfast.export(fast), tmp_path, "-ffast-math", "-nostartfiles")
-    assert not file.certain(as_rows(np.zeros((5, file.features)))).any()
-
-
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_the_error_of_the_exponential(precision: str) -> None:
     """Against 50 digits: at most 4 units, where the bound allows 8."""
@@ -116,12 +112,145 @@ def test_the_errors_of_roots_and_hyperbolic_tangents() -> None:
         assert np.abs(twin.tanh(x) / np.tanh(x.astype(np.longdouble)) - 1).max() < 16 * unit
 
 
-@pytest.mark.parametrize(("d", "order"), [(1, 4), (3, 3), (5, 2), (4, 0)])
-def test_monomials_are_in_the_stored_order(d: int, order: int) -> None:
-    from itertools import combinations_with_replacement
+def _ends(d: int) -> tuple[FloatArray, FloatArray]:
+    rng = np.random.default_rng(4)
+    low = rng.normal(size=d) * 50
+    return low, low + rng.uniform(0.5, 90, size=d)
 
-    tuples: list[tuple[int, ...]] = [()]
-    for m, degree in enumerate(degrees(d, order)):
-        if m:
-            tuples = [(*tuples[p], int(i)) for p, i in zip(degree.parent, degree.last, strict=True)]
-        assert tuples == list(combinations_with_replacement(range(d), m))
+
+def _ranges(d: int, digits: int | None = 6) -> Scaling:
+    low, high = _ends(d)
+    high[0] = low[0]  # a column that is dropped
+    return Scaling.from_ranges(low, high, -1.0, 1.0, digits=digits)
+
+
+def _standard(d: int) -> Scaling:
+    low, high = _ends(d)
+    return Scaling((low + high) / 2, 3 / (high - low))
+
+
+def _clipped(d: int) -> Scaling:
+    low, high = _ends(d)
+    return Scaling((low + high) / 2, 2.1 / (high - low), clip=(-0.9, 0.93))
+
+
+SCALINGS: dict[str, Callable[[int], Scaling]] = {
+    "a range file": _ranges,
+    "a range file, two digits": lambda d: _ranges(d, 2),
+    "ranges without digits": lambda d: _ranges(d, None),
+    "standardized": _standard,
+    "clipped": _clipped,
+}
+
+
+def raw_rows(scaling: Scaling, rng: np.random.Generator, n: int) -> FloatArray:
+    """Rows that the scaling maps to about the interval of -1 to 1."""
+    z = rng.uniform(-1.05, 1.05, size=(n, len(scaling)))
+    return np.where(
+        scaling.factor != 0, z / np.where(scaling.factor != 0, scaling.factor, 1) + scaling.offset, 1.0
+    )
+
+
+STEP = 2.0**-12
+U = 2.0**-24
+
+
+@pytest.mark.parametrize(
+    ("scaling", "entry", "least"),
+    [
+        # One rounding each: of the entry, the difference, the product and the factor.
+        (Scaling(np.array([-0.99 * U]), np.array([1 + STEP - 2 * U + 0.99 * U])), 1 + STEP, 0.9),
+        # An offset that is stored wrongly, and an entry next to it.
+        (Scaling(np.array([1026 + 1013 * U]), np.array([0.7])), 1026.0, 0.9),
+        # Two digits, next to a tie.
+        (Scaling.from_ranges(np.zeros(1), np.ones(1), 0.0, 2.0, digits=2), 0.5249, 0.9),
+        # One digit of what the offset's error leaves.
+        (Scaling.from_ranges(*np.array([[1026 + 1013 * U], [1026.8075]]), 0.0, 1.0, digits=1), 1026.0, 0.8),
+        # An interval that is wide for its numbers, because they are near underflow.
+        (Scaling(np.zeros(1), np.full(1, 1e30)), 2.0**-149, 0.0),
+        (Scaling(np.zeros(1), np.ones(1), clip=(-1.0, 1 + STEP + 0.99 * U)), 2.0, 0.3),
+    ],
+)
+def test_scaled_entries_are_within_their_bound_and_not_far(
+    scaling: Scaling, entry: float, least: float
+) -> None:
+    """The file's entry in single precision against the model's, for the entry and ends of its interval."""
+    kind = np.dtype(np.float32)
+    relative, absolute = entry_errors(scaling, kind, U)
+    t = np.float32(entry) - np.float32(scaling.offset[0])
+    ours = float(t * np.float32(scaling.factor[0]))
+    if scaling.clip is not None:
+        ours = float(np.clip(np.float32(ours), *np.float32(scaling.clip)))
+    half = 0.499 * float(np.spacing(np.float32(entry)))
+    theirs = scaling.apply(as_rows(entry + half * np.array([[-1.0], [0.0], [1.0]]))).to_dense(1)[:, 0]
+    share = np.abs(ours - theirs).max() / (relative * abs(ours) + absolute)
+    assert least < share <= 1
+
+
+def test_the_model_rounds_too() -> None:
+    """An entry that is scaled to nearly 0, from a search for large errors of the model's scaling."""
+    least, most, entry = 0.0004359530239203344, 2.00098125145173, 1.0008467476728584
+    lower, upper = -1.0002236638026591, 1.0009015914322836
+    scaling = Scaling.from_ranges(np.array([least]), np.array([most]), lower, upper, digits=None)
+    theirs = float(scaling.apply(as_rows(np.array([[entry]]))).to_dense(1)[0, 0])
+    exact = Fraction(lower) + (Fraction(upper) - Fraction(lower)) * (Fraction(entry) - Fraction(least)) / (
+        Fraction(most) - Fraction(least)
+    )
+    assert 0.5 < float(abs(Fraction(theirs) - exact)) / (MODEL_UNITS * (abs(theirs) - lower)) <= 1
+    relative, absolute = entry_errors(scaling, np.dtype(np.float64), 2.0**-53)
+    ours = (entry - scaling.offset[0]) * scaling.factor[0]
+    assert 0.5 < abs(ours - theirs) / (relative * abs(ours) + absolute) <= 1
+
+
+@needs_compiler
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("scale", SCALINGS)
+def test_a_file_with_a_scaling_is_certain_where_the_twin_is(
+    scale: str, precision: str, tmp_path: Path
+) -> None:
+    _, fast = made("three classes")
+    scaled = ScaledModel(fast, SCALINGS[scale](fast.n_features))
+    file = compiled(svmfast.export(scaled, precision=precision), tmp_path)
+    rows = raw_rows(scaled.scaling, np.random.default_rng(2), 300).astype(file.dtype)
+    check_the_same_rows_are_certain(computation_of(scaled), file, rows)
+
+
+@pytest.mark.parametrize(
+    ("factor", "ranges"),
+    [
+        (1e39, False),  # no float
+        (1e-60, False),  # 0 as a float
+        (1.0, True),  # a dropped column is 0, also outside of the interval
+    ],
+)
+def test_scalings_without_a_bound_give_no_certificate(factor: float, ranges: bool) -> None:
+    _, fast = made("order 2")
+    d = fast.n_features
+    limits = ColumnRanges(np.zeros(d), np.ones(d)) if ranges else None
+    offset, factors = (np.zeros(d), np.full(d, factor)) if limits is None else limits.as_affine()
+    scaling = Scaling(offset, factors, clip=(0.5, 1.0) if ranges else None, ranges=limits)
+    assert bound_of(computation_of(ScaledModel(fast, scaling)), np.float32) is None
+
+
+def _scaling(factor: float) -> Scaling:
+    return Scaling(np.zeros(1), np.array([factor]))
+
+
+def _of_ranges(*ends: float) -> Scaling:
+    ranges = ColumnRanges(np.zeros(1), np.array(ends[:1]), 0.0, *ends[1:])
+    return Scaling(*ranges.as_affine(), ranges=ranges)
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside"),
+    [
+        (_scaling(0.99e100), _scaling(1.01e100)),
+        (_of_ranges(1.02e-100), _of_ranges(0.98e-100)),
+        (_of_ranges(1.1e-200, 1.1e-200), _of_ranges(1.1e-200, 0.9e-200)),
+        (_of_ranges(1.1e-200, 1.1e-200), _of_ranges(0.9e-200, 0.9e-201)),
+    ],
+)  # fmt: skip
+def test_no_bound_where_entries_could_underflow(inside: Scaling, outside: Scaling) -> None:
+    """Factors up to 1e100, and intervals of at least 1e-200."""
+    assert np.isfinite(entry_errors(inside, np.dtype(np.float64), 2.0**-53)).all()
+    assert not np.isfinite(entry_errors(outside, np.dtype(np.float64), 2.0**-53)).any()

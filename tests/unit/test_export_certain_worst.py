@@ -338,6 +338,7 @@ def certain_in_c(computation: Computation, row: FloatArray, kind: Any, folder: P
 MOVED = (*(cases for cases in SHARP if cases not in (of_one_term, of_truncation)), of_underflow)
 
 
+@pytest.mark.nightly
 @needs_compiler
 @pytest.mark.parametrize("kind", PRECISIONS.values(), ids=PRECISIONS)
 @pytest.mark.parametrize("cases", MOVED, ids=lambda cases: cases.__name__)
@@ -359,6 +360,7 @@ def test_the_c_text_has_the_same_terms(
     assert set(found) == {True, False}
 
 
+@pytest.mark.nightly
 @needs_compiler
 @pytest.mark.parametrize("kind", PRECISIONS.values(), ids=PRECISIONS)
 def test_the_c_text_claims_nothing_where_the_factor_is_lost(kind: Any, tmp_path: Path) -> None:

@@ -1,22 +1,35 @@
-"""ONNX exports in onnxruntime; test_export_kinds compares the answers of every kind with the model's."""
+"""ONNX exports in onnxruntime: labels, values, and the probabilities of ``svm-predict -b 1``."""
 
 from __future__ import annotations
 
 import math
 import shlex
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from coupling_twin import libsvm_coupling
 from export_forms import FORMS, raw_rows
 from golden import ROOT, manifest
+from libsvm import svmutil
 from program import data, model
+from program import svmfast as program
+from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import svmfast
+from svmfast.errors import OptionError, UnsupportedError
 from svmfast.exports.computation import computation_of
+from svmfast.models.base import Model
 from svmfast.models.expansion import Kernel, KernelExpansion
 from svmfast.models.head import Head
-from svmfast.rows import as_rows
+from svmfast.models.scaled import ScaledModel
+from svmfast.models.scaling import Scaling
+from svmfast.rows import FloatArray, as_rows
+from svmfast.sklearn import BudgetSVC, DCPredSVC, FastSVC, MekaRidge, register_onnx
 
 onnx = pytest.importorskip("onnx", reason="no onnx")
 runtime = pytest.importorskip("onnxruntime", reason="no onnxruntime")
@@ -48,11 +61,12 @@ def test_single_precision_states_its_own_difference(name: str) -> None:
     assert about["model"].startswith("sha256:")
 
 
+#: The words of svm-predict's commands whose golden answers a file must give.
 GOLDEN = [
     entry["command"].removeprefix("svm-predict ")
     for entry in manifest()
     if entry["command"].startswith("svm-predict ")
-    and not any(part in entry["command"] for part in (">", "-b 1", "precomputed", "extra", "single_class"))
+    and not any(part in entry["command"] for part in (">", "-b 1", "precomputed", "single_class", "extra"))
 ]
 
 
@@ -129,3 +143,162 @@ def test_missing_onnx_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(svmfast.SvmfastError) as caught:
         svmfast.export(model("iris_c_rbf_prob"), "onnx")
     assert str(caught.value) == "writing ONNX needs onnx, which is not installed; pip install 'svmfast[onnx]'"
+
+
+runtime = pytest.importorskip("onnxruntime", reason="no onnxruntime")
+
+MODELS = {
+    "breast_c_rbf_prob": "breast",
+    "iris_c_rbf_prob": "iris",
+    "wine_nu_poly2_prob": "wine",
+    "digits_c_rbf_prob": "digits",
+    "normal_one_rbf_prob": "normal",
+    "tie_votes_prob": "iris",
+}
+
+
+def outputs(data_: bytes, table: FloatArray) -> dict[str, Any]:
+    opened = runtime.InferenceSession(data_, providers=["CPUExecutionProvider"])
+    names = [one.name for one in opened.get_outputs()]
+    return dict(zip(names, opened.run(names, {"X": table}), strict=True))
+
+
+def table_of(name: str, width: int) -> FloatArray:
+    """Test rows, rows between them, whose classes are in doubt, and rows far from all vectors."""
+    rng = np.random.default_rng(2)
+    known = svmfast.read_svmlight(data(f"{MODELS[name]}.test")).rows.to_dense()[:, :width]
+    known = np.pad(known, ((0, 0), (0, width - known.shape[1])))
+    one, other = known[rng.integers(len(known), size=(2, 200))]
+    return np.vstack([known, one + rng.random((200, 1)) * (other - one), rng.normal(size=(20, width)) * 50])
+
+
+def of_libsvm(name: str, table: FloatArray) -> FloatArray:
+    """The probabilities of libsvm-official."""
+    known = svmutil.svm_load_model(str(model(name)))
+    points = [{j + 1: float(v) for j, v in enumerate(row) if v} for row in table]
+    return np.array(svmutil.svm_predict([], points, known, "-q -b 1")[2])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_probabilities_are_svm_predicts(name: str, tmp_path: Path) -> None:
+    exact = svmfast.load_model(model(name))
+    assert isinstance(exact, KernelExpansion)
+    out = tmp_path / "m.onnx"
+    done = program("export", model(name), "--to", "onnx", "-b", "1", "-o", out)
+    assert done.returncode == 0
+    assert b"the model has probabilities" not in done.stderr
+    onnx.checker.check_model(onnx.load(out), full_check=True)
+    table = table_of(name, exact.n_features)
+    found = outputs(out.read_bytes(), table)
+    assert list(found) == ["label", "scores", "probabilities"]
+    wanted = of_libsvm(name, table)
+    assert np.abs(found["probabilities"] - wanted).max() < 1e-9
+    assert np.array_equal(found["label"], svmfast.predict(exact, table).predicted)
+    # A row's probabilities do not depend on the sweeps that other rows need, and there may be no row.
+    for n in (0, 1, 7):
+        part = outputs(out.read_bytes(), table[:n])["probabilities"]
+        assert part.shape == (n, wanted.shape[1])
+        assert np.abs(part - found["probabilities"][:n]).max(initial=0) < 1e-12
+    single = svmfast.export(exact, "onnx", probability=True, precision="float", test=as_rows(table))
+    near = table[:-20].astype(np.float32)
+    assert np.abs(outputs(single.data, near)["probabilities"] - wanted[:-20]).max() < 1e-4
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 40.0])
+def test_the_coupling_of_any_values_is_libsvms(size: float) -> None:
+    """From values near 0 to those that reach LIBSVM's limits, where pairs contradict each other."""
+    exact = svmfast.load_model(model("iris_c_rbf_prob"))
+    assert isinstance(exact, KernelExpansion)
+    head = replace(exact.head, prob_a=np.array([-size, size, -size]), prob_b=np.array([0.1, -0.2, 0.0]))
+    changed = replace(exact, head=head)
+    table = np.random.default_rng(0).normal(size=(150, 4))
+    found = outputs(svmfast.export(changed, "onnx", probability=True).data, table)
+    scaled = head.prob_a * changed.decision_values(as_rows(table)) + head.prob_b
+    pairs = np.clip(1 / (1 + np.exp(scaled)), 1e-7, 1 - 1e-7)
+    r = np.zeros((len(pairs), 3, 3))
+    for number, (i, j) in enumerate([(0, 1), (0, 2), (1, 2)]):
+        r[:, i, j], r[:, j, i] = pairs[:, number], 1 - pairs[:, number]
+    wanted = np.array([libsvm_coupling(row) for row in r])
+    assert np.abs(found["probabilities"] - wanted).max() < 1e-9
+
+
+def approximated() -> Model:
+    return svmfast.approximate(model("iris_c_rbf_prob"), order=2, force=True).model
+
+
+def with_a_scaling() -> Model:
+    scaling = Scaling(np.full(4, 0.1), np.full(4, 2.0), class_names=("b", "c", "a"))
+    return ScaledModel(svmfast.load_model(model("iris_c_rbf_prob")), scaling)
+
+
+@pytest.mark.parametrize("made", [approximated, with_a_scaling])
+def test_other_kinds_have_them_too(made: Any) -> None:
+    loaded = made()
+    table = np.random.default_rng(0).normal(size=(100, 4))
+    found = outputs(svmfast.export(loaded, "onnx", probability=True).data, table)
+    wanted = svmfast.predict(loaded, table, probability=True, no_fallback=True)
+    assert wanted.probabilities is not None
+    assert np.abs(found["probabilities"] - wanted.probabilities).max() < 1e-9
+
+
+def test_a_file_without_probabilities_says_so(tmp_path: Path) -> None:
+    words = ("export", model("iris_c_rbf_prob"), "-o", tmp_path / "m")
+    head = "svmfast: the model has probabilities, but the"
+    for language, line in (
+        ("onnx", f"{head} onnx file does not; -b 1 adds them"),
+        ("c", f"{head} c file does not; ONNX can have them"),
+    ):
+        remarks = program(*words, "--to", language).stderr.decode().splitlines()
+        assert [one for one in remarks if "probabilities" in one] == [line]
+    plain = program("export", model("iris_c_linear"), "--to", "onnx", "-o", tmp_path / "m")
+    assert (plain.returncode, b"probabilities" in plain.stderr) == (0, False)
+
+
+def test_probabilities_that_do_not_exist_are_refused() -> None:
+    with pytest.raises(OptionError, match="`probability` is only for `to` onnx"):
+        svmfast.export(model("iris_c_rbf_prob"), "c", probability=True)
+    with pytest.raises(UnsupportedError, match=r"does not support probability.*export without `probability`"):
+        svmfast.export(model("breast_c_linear"), "onnx", probability=True)
+    with pytest.raises(UnsupportedError, match="a regression model has no probabilities of classes"):
+        svmfast.export(model("diabetes_eps_rbf_prob"), "onnx", probability=True)
+
+
+X, Y = load_iris(return_X_y=True)
+NAMES = np.array(["setosa", "versicolor", "virginica"])[Y]
+
+
+def run_pipeline(pipeline: Any, sample: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray]:
+    # Imported here, since it takes a second.
+    skl2onnx = pytest.importorskip("skl2onnx", reason="no sklearn-onnx")
+    register_onnx()
+    made = skl2onnx.to_onnx(pipeline, sample[:1])
+    session = runtime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
+    names = [one.name for one in session.get_outputs()]
+    return dict(zip(names, session.run(names, {"X": rows}), strict=True))
+
+
+@pytest.mark.parametrize("target", [Y, NAMES], ids=["numbers", "names"])
+@pytest.mark.parametrize(
+    "estimator",
+    [BudgetSVC(budget=10, random_state=0), DCPredSVC(clusters=2, landmarks=5, random_state=0), FastSVC()],
+    ids=lambda one: type(one).__name__,
+)
+def test_labels_and_values_are_the_pipelines(estimator: Any, target: np.ndarray) -> None:
+    pipeline = make_pipeline(StandardScaler(), estimator).fit(X, target)
+    found = run_pipeline(pipeline, X, X)
+    assert list(found) == ["label", "scores"]
+    assert np.array_equal(found["label"], pipeline.predict(X))
+    values = pipeline[-1].model_.decision_values(as_rows(pipeline[0].transform(X)))
+    assert np.allclose(found["scores"], values, rtol=1e-10, atol=1e-10)
+
+
+def test_regression_and_single_precision_in_front() -> None:
+    pipeline = make_pipeline(StandardScaler(), MekaRidge(clusters=2, rank=3, random_state=0)).fit(
+        X[:, :3], X[:, 3]
+    )
+    found = run_pipeline(pipeline, X[:, :3], X[:, :3])
+    assert list(found) == ["variable"]
+    assert np.allclose(found["variable"][:, 0], pipeline.predict(X[:, :3]), rtol=1e-10)
+    single = X[:, :3].astype(np.float32)
+    found = run_pipeline(pipeline, single, single)
+    assert np.allclose(found["variable"][:, 0], pipeline.predict(X[:, :3]), atol=1e-4)

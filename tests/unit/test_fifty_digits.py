@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 from bound_twin import error_bounds
 from fifty_digits import exactly, kernel_values, mpf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from svmfast.kernels import DecisionEngine, Kernel
-from svmfast.methods.budget.sgd import GRID, merge_tables
 from svmfast.monomials import by_degree
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.taylor import gaussian_coefficients
@@ -31,7 +30,6 @@ KERNELS = ("linear", "polynomial", "sigmoid", "rbf", "laplacian")
 
 
 @pytest.mark.parametrize("kind", KERNELS)
-@settings(max_examples=30, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 2**31),
     d=st.integers(1, 12),
@@ -78,7 +76,6 @@ def allowed(kernel: Kernel, x: FloatArray, z: FloatArray, value: mpmath.mpf) -> 
     return 16 * UNIT * value + (mpmath.expm1(of_exponent)) * value
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 2**31),
     top=st.integers(0, 30),
@@ -109,7 +106,6 @@ def test_the_bound_of_the_certificate(
     assert wanted <= mpf(float(found[0, 0])) <= wanted * (1 + mpf("2e-9"))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 2**31),
     d=st.integers(1, 5),
@@ -154,30 +150,3 @@ def monomials(z: list[mpmath.mpf], degree: int) -> list[mpmath.mpf]:
     return [
         mpmath.fprod(z[i] for i in chosen) for chosen in combinations_with_replacement(range(len(z)), degree)
     ]
-
-
-def test_the_merging_table() -> None:
-    """wd is 1 - what the best point on the line keeps; h is where: golden section in 50 digits."""
-    wd, h = merge_tables()
-    n = GRID
-    rng = np.random.default_rng(0)
-    for i, j in zip(rng.integers(1, n // 2, 24), rng.integers(1, n - 1, 24), strict=True):
-        m, kappa = mpf(int(i)) / n, mpf(int(j)) / (n - 1)
-
-        def kept(at: mpmath.mpf, m: mpmath.mpf = m, kappa: mpmath.mpf = kappa) -> mpmath.mpf:
-            return m * kappa ** ((1 - at) ** 2) + (1 - m) * kappa ** (at**2)
-
-        best = max((golden(kept, mpf(low) / 8, mpf(low + 1) / 8) for low in range(8)), key=kept)
-        wanted = m**2 + (1 - m) ** 2 + 2 * m * (1 - m) * kappa - kept(best) ** 2
-        assert abs(mpf(float(wd[i, j])) - wanted) < mpf("4e-16"), (i, j)
-        # s is flat at its maximum, so h is accurate only to the root of a double's rounding error.
-        assert abs(mpf(float(h[i, j])) - best) < mpf("1e-6"), (i, j)
-
-
-def golden(of: object, low: mpmath.mpf, high: mpmath.mpf) -> mpmath.mpf:
-    ratio = (mpmath.sqrt(5) - 1) / 2
-    assert callable(of)
-    for _ in range(60):
-        left, right = high - ratio * (high - low), low + ratio * (high - low)
-        low, high = (low, right) if of(left) > of(right) else (left, high)
-    return (low + high) / 2

@@ -1,8 +1,9 @@
-"""No command overwrites a file that it reads, or another of its outputs, by whatever path."""
+"""No command overwrites a file that it reads; rows of the wrong kind, or without labels, are noticed."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -10,8 +11,10 @@ from pathlib import Path
 
 import pytest
 from every_command import COMMAND_OF, INPUTS, RUNS, inputs, outputs, words
-from program import PROGRAM, svmfast
+from meaning import FROZEN
+from program import PROGRAM, data, model, svmfast
 
+from svmfast.cli import main
 from svmfast.cli.main import commands, run
 from svmfast.commands import command as declared
 from svmfast.values import Text
@@ -44,8 +47,10 @@ def copies(name: str, folder: Path) -> dict[str, Path]:
     return paths
 
 
-@pytest.mark.parametrize("kind", NAMES)
-@pytest.mark.parametrize("name", [name for name in RUNS if outputs(name)])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [*((name, "the same name") for name in RUNS if outputs(name)), *(("predict", kind) for kind in NAMES)],
+)
 def test_no_output_is_an_input(
     name: str, kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -64,14 +69,6 @@ def test_no_output_is_an_input(
     assert {path: path.read_bytes() for path in given.values()} == before
     assert not (tmp_path / "out").exists()
     assert not (tmp_path / "saved").exists()
-
-
-def test_dcpred_does_not_overwrite_the_exact_model(tmp_path: Path) -> None:
-    given = copies("dcpred from a model", tmp_path)
-    done = svmfast("dcpred", given["TRAIN"], "-o", given["EXACT"], "--from", given["EXACT"])
-    line = f"svmfast: --output is --from itself, '{given['EXACT']}'; it would be lost\n"
-    assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", line)
-    assert given["EXACT"].read_bytes() == INPUTS["EXACT"].read_bytes()
 
 
 @pytest.mark.parametrize("name", [name for name in RUNS if len(outputs(name)) > 1])
@@ -189,19 +186,130 @@ def test_a_model_in_the_place_of_data_is_noticed(
         assert paths[first_model].read_bytes() == INPUTS["TRAIN"].read_bytes()
 
 
-def test_a_fast_and_an_exact_model_are_distinguished(capfd: pytest.CaptureFixture[str]) -> None:
-    fast, exact = str(INPUTS["FAST"]), str(INPUTS["EXACT"])
-    assert run(["cascade", exact, fast, "--data", str(INPUTS["TRAIN"]), "-o", "-"]) == 2
-    assert capfd.readouterr().err == (f"svmfast: {fast} is a routed model; give the LIBSVM model\n")
+#: Runs of tests/support/every_command.py that need no labels.
+FREE = [
+    *("approximate", "compress", "bound-check", "meka's error"),
+    *("dcpred from a model", "cascade", "predict", "info of data"),
+]
 
 
-def test_files_of_another_kind_are_refused_by_name(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    out, rows, exact = tmp_path / "out", str(INPUTS["TRAIN"]), str(INPUTS["EXACT"])
-    out.write_text("older predictions")
-    for arguments, message in (
-        ([exact, exact, str(out)], f"{exact}:1: a model, not data"),
-        ([rows, rows, str(out)], f"{rows}:1: not a model"),
-        (["/dev/null", rows], f"{rows}:1: not a model"),
-    ):
-        assert run(["predict", *arguments]) == 2
-        assert capfd.readouterr().err.startswith(message)
+def without_labels(path: Path, folder: Path) -> Path:
+    place = folder / path.name
+    place.write_bytes(re.sub(rb"^[^ \\n]+ ?", b"", path.read_bytes(), flags=re.MULTILINE))
+    return place
+
+
+@pytest.mark.parametrize("name", FREE)
+def test_the_result_is_that_of_rows_with_labels(
+    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    bare = {word: without_labels(INPUTS[word], tmp_path) for word in ("TRAIN", "TEST")}
+    made, outputs = [], []
+    for more, paths in (([], {}), (["--unlabelled"], bare)):
+        out = tmp_path / f"out{len(made)}"
+        status = run([*words(name, {**paths, "OUT": out}), *more, *(["-q"] if "OUT" in RUNS[name] else [])])
+        assert status in (0, 1)
+        outputs.append((status, re.sub(r"[^ ]*/", "", capfd.readouterr().out)))
+        # Labels serve compress to refit probabilities, and for nothing else.
+        # A container tells the length of the text inside, and has a hash.
+        left = rb'prob[AB].*|^svmfast-model.*|"bytes":\d+'
+        made.append(re.sub(left, b"", out.read_bytes(), flags=re.M) if out.exists() else None)
+    assert made[0] == made[1]
+    if name == "bound-check":
+        assert outputs[0] == outputs[1]
+
+
+def test_one_class_training_needs_none(tmp_path: Path) -> None:
+    bare = without_labels(data("iris.train"), tmp_path)
+    for name, words_ in (("with", (data("iris.train"),)), ("without", (bare, "--unlabelled"))):
+        assert svmfast("train", "-q", "-s", "2", *words_, tmp_path / name).returncode == 0
+    assert (tmp_path / "with").read_bytes() == (tmp_path / "without").read_bytes()
+    done = svmfast("train", "-s", "2", "-v", "3", bare, "--unlabelled")
+    assert (done.returncode, b"needs labels" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("exact", ["iris_c_rbf_prob", "diabetes_eps_rbf"])
+def test_predict_prints_no_score(exact: str, tmp_path: Path) -> None:
+    rows = data(f"{exact.split('_')[0]}.test")
+    bare = without_labels(rows, tmp_path)
+    out = tmp_path / "out"
+    done = svmfast("predict", bare, model(exact), out, "--unlabelled")
+    assert done.returncode == 0
+    assert b"ccuracy" not in done.stdout + done.stderr
+    assert b"rror" not in done.stdout
+    count = len(rows.read_bytes().splitlines())
+    assert f"svmfast: {count} rows predicted; without labels there is no score" in done.stderr.decode()
+    assert out.read_bytes() == svmfast("predict", "-q", rows, model(exact)).stdout
+
+
+@pytest.mark.parametrize(
+    ("row", "options", "status", "message"),
+    [
+        ("1 1 2 3 4", (), 0, ""),
+        ("1 2 3 4", ("--unlabelled",), 0, ""),
+        ("1 2 3 4", (), 2, "3 values after the label; the model has 4 features; as many as features with"),
+        ("1 2 3", ("--unlabelled",), 2, "3 values in a row; the model has 4 features"),
+        ("1 1 2 3 4 5", (), 0, "warning: rows: 5 values after the label, the model has 4 features"),
+        ("1 1 2 3 4", ("--unlabelled",), 0, "4 features; as many as features after a label, without"),
+    ],
+)
+def test_a_table_of_another_width_is_noticed(
+    row: str, options: tuple[str, ...], status: int, message: str, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows").write_text(f"{row}\n" * 3)
+    exact, fast = str(model("iris_c_rbf_prob")), str(FROZEN / "1.0/routed_pseudo_poly.model")
+    runs = [
+        ["predict", "-q", "rows", exact, "out"],
+        ["compare", "-q", exact, exact, "--repeats", "1", "--data", "rows"],
+        ["bound-check", "rows", "--model", exact],
+    ]
+    if status:
+        # Whatever converts a model with the help of rows: the first feature is no label.
+        runs += [
+            ["approximate", exact, "--order", "2", "--data", "rows", "-o", "out"],
+            ["compress", exact, "--sv", "5", "--data", "rows", "-o", "out"],
+            ["cascade", "--force", fast, exact, "--data", "rows"],
+            ["dcpred", "rows", "-o", "out", "--from", exact],
+        ]
+    for words_ in runs:
+        got = run([*words_, "--dense", *options])
+        assert (got == 2) == (status == 2), words_
+        captured = capfd.readouterr().err
+        assert message in captured
+        assert (tmp_path / "out").exists() == (status == 0)
+        assert bool(captured) == bool(message)
+
+
+#: Rows that are refused, by what is wrong with them: the file's name and its text.
+BAD = {
+    "a table without labels": ("rows.csv", "a,b,c,d\n" + "0.1,0.2,0.3,0.4\n" * 9),
+    "text without labels": ("rows", "1:0.1 2:0.2 3:0.3 4:0.4\n" * 9),
+    "dense rows": ("rows", "1 0.1 0.2 0.3 0.4\n" * 9),
+    "a table with words": ("rows.csv", "label,a,b,c,d\n" + "1,0.1,x,0.3,0.4\n" * 9),
+    "names as labels": ("rows", "cat 1:0.1 2:0.2\n" * 9),
+}
+READ = [name for name in RUNS if {"TRAIN", "TEST"} & set(RUNS[name])]
+
+
+@pytest.mark.parametrize("wrong", BAD)
+def test_a_message_names_only_options_of_its_command(
+    wrong: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    name, text = BAD[wrong]
+    rows, others = tmp_path / name, tmp_path / f"other-{name}"
+    rows.write_text(text)
+    others.write_text(text + text.splitlines()[-1] + "\n")
+    refused = 0
+    for one in READ:
+        places = {"TRAIN": rows, "TEST": others, "OUT": tmp_path / "out", "SAVED": tmp_path / "saved"}
+        refused += main.run(words(one, places)) == 2
+        # Other commands' options follow their names: "(svmfast predict --unlabelled)".
+        said = re.sub(r"svmfast [a-z-]+ [^;)]*", "", capfd.readouterr().err.removeprefix("svmfast"))
+        named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", said))
+        command = declared(COMMAND_OF[one])
+        assert command is not None
+        known = {flag for one in command.params for flags in one.flags for flag in flags.split("/")}
+        assert named <= known, (one, said)
+    assert refused >= len(READ) - 5

@@ -7,18 +7,14 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import shutil
-import subprocess
-import threading
-from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
 import click
 import pytest
 from every_command import INPUTS, RUNS, inputs, outputs, words
-from program import PROGRAM, data, model, svmfast
+from program import data, model, on_a_terminal, svmfast
 from sealing import packed, unpacked
 
 from svmfast.cli.main import commands, program, run
@@ -39,6 +35,7 @@ def check(message: bytes, where: str) -> list[str]:
     return lines
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", RUNS)
 def test_file_names_cannot_control_the_terminal(name: str, tmp_path: Path) -> None:
     paths = {word: tmp_path / f"{word}{HOSTILE}" for word in (*inputs(name), *outputs(name))}
@@ -70,6 +67,7 @@ def test_names_of_missing_files_cannot_control_the_terminal(
         assert r"\nINJECTED\r\xff" in captured[-2]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", [name for name in RUNS if name != "import"])
 def test_words_in_files_cannot_control_the_terminal(
     name: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
@@ -80,11 +78,7 @@ def test_words_in_files_cannot_control_the_terminal(
         text = INPUTS[word].read_bytes()
         middle = text.index(b" ", len(text) // 2)
         for number, damaged in enumerate(
-            (
-                WORD + text,
-                text[:middle] + b" " + WORD + text[middle:],
-                text.rstrip(b"\n") + b" " + WORD,
-            )
+            (WORD + text, text[:middle] + b" " + WORD + text[middle:], text.rstrip(b"\n") + b" " + WORD)
         ):
             broken.write_bytes(damaged)
             out = tmp_path / f"{word}{number}"
@@ -136,28 +130,8 @@ def test_a_table_on_a_terminal_does_not_interpret_names_as_markup(tmp_path: Path
     exact, rows = "[red]x[bold]\x1b[2J", "[bold]\u202erows"
     shutil.copy(model("iris_c_linear"), tmp_path / exact)
     shutil.copy(data("iris.test"), tmp_path / rows)
-    ours, theirs = pty.openpty()
-    message = b""
-
-    def read() -> None:
-        nonlocal message
-        with suppress(OSError):  # the end of a terminal
-            while chunk := os.read(ours, 1 << 16):
-                message += chunk
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    done = subprocess.run(
-        [PROGRAM, "compare", exact, exact, "--data", rows, "--repeats", "1"],
-        stdout=theirs,
-        stderr=subprocess.PIPE,
-        cwd=tmp_path,
-        env={**os.environ, "COLUMNS": "400", "TERM": "xterm"},
-    )
-    os.close(theirs)
-    reader.join()
-    os.close(ours)
-    assert (done.returncode, done.stderr) == (0, b"")
+    words = ("compare", exact, exact, "--data", rows, "--repeats", "1")
+    message = on_a_terminal(*words, cwd=tmp_path, columns=400)
     assert rb"[red]x[bold]\x1b[2J" in message
     assert rb"[bold]\u202erows" in message
     assert b"\x1b[2J" not in message

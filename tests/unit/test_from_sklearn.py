@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+import skops.io
 from numpy.typing import NDArray
+from program import data
 from program import svmfast as program
 from scipy import sparse
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
 from sklearn.decomposition import PCA
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -21,8 +26,16 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
 
 import svmfast
-from svmfast.errors import UnsupportedError, WrongTypeError
+from svmfast.errors import (
+    ModelFormatError,
+    OptionError,
+    SvmfastError,
+    TableError,
+    UnsupportedError,
+    WrongTypeError,
+)
 from svmfast.formats.model_files import model_bytes, open_model
+from svmfast.importers.files import model_of_file
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.scaled import ScaledModel
@@ -212,15 +225,6 @@ def test_other_calibrations_are_refused_in_one_line() -> None:
     )
 
 
-def test_a_subclass_is_converted_like_its_base_class() -> None:
-    class Mine(SVC):
-        pass
-
-    X, y, test = split("wine")
-    fitted = Mine().fit(X, y)
-    check(fitted, svmfast.from_sklearn(fitted), test)
-
-
 def kernel_of_mine(a: FloatArray, b: FloatArray) -> FloatArray:
     product: FloatArray = a @ b.T
     return product
@@ -266,12 +270,6 @@ def test_other_kinds_of_models_are_refused_in_one_line() -> None:
 def spoiled(fitted: Any, value: float) -> Any:
     fitted._intercept_[0] = value
     return fitted
-
-
-def test_break_ties_is_accepted_for_two_classes() -> None:
-    X, y, test = split("breast")
-    fitted = SVC(break_ties=True).fit(X, y)
-    check(fitted, svmfast.from_sklearn(fitted), test)
 
 
 @pytest.mark.parametrize("value", [3, np.zeros(3), {"kernel": "rbf"}, None, SVC])
@@ -322,13 +320,6 @@ def test_a_pipeline_and_its_model_give_the_same_answers(name: str) -> None:
     check(fitted, open_model(model_bytes(model)).model, test)
 
 
-def test_a_pipeline_of_sparse_rows() -> None:
-    X, y, test = split("digits")
-    X, test = (sparse.csr_matrix(np.where(np.abs(one) < 1, 0, one)) for one in (X, test))
-    fitted = make_pipeline(MaxAbsScaler(), SVC(gamma=0.1)).fit(X, y)
-    check(fitted, svmfast.from_sklearn(fitted), test)
-
-
 @pytest.mark.parametrize(
     "classes",
     [np.array(["no", "yes"]), np.array([False, True]), np.array([1e10, 3e10]), np.array(["β", "a b"])],
@@ -341,15 +332,6 @@ def test_classes_that_are_not_integers_have_names(classes: NDArray[Any]) -> None
     assert model.scaling.class_names == tuple(map(str, fitted.classes_.tolist()))
     check(fitted, model, test)
     check(fitted, open_model(model_bytes(model)).model, test)
-
-
-def test_the_features_of_a_table_keep_their_names() -> None:
-    table = load_wine(as_frame=True)
-    fitted = make_pipeline(StandardScaler(), SVC()).fit(table.data, table.target)
-    model = svmfast.from_sklearn(fitted)
-    assert isinstance(model, ScaledModel)
-    assert model.scaling.feature_names == tuple(table.data.columns)
-    check(fitted, model, table.data)
 
 
 def test_pipelines_with_other_steps_are_refused() -> None:
@@ -370,3 +352,133 @@ def test_pipelines_with_other_steps_are_refused() -> None:
         "step 'svc' of the pipeline has support vectors of 13 features, the step before it 3; "
         "fit the pipeline as a whole"
     )
+
+
+@pytest.mark.parametrize("words", [False, True])
+def test_names_of_boolean_classes_are_booleans(words: bool, tmp_path: Path) -> None:
+    """Those of the strings 'False' and 'True' are strings, as the estimator's."""
+    x = np.random.default_rng(2).normal(size=(60, 2))
+    y = x[:, 0] > 0.2
+    fitted = SVC().fit(x, y.astype(str) if words else y)
+    path = tmp_path / "model"
+    svmfast.save_model(svmfast.from_sklearn(fitted), path)
+    names = svmfast.predict(path, x).names
+    assert names is not None
+    assert names.dtype.kind == fitted.predict(x).dtype.kind == ("U" if words else "b")
+    assert np.array_equal(names, fitted.predict(x))
+
+
+@pytest.mark.parametrize("scoring", [None, "balanced_accuracy", "roc_auc", ["accuracy", "f1"]])
+def test_a_search_in_a_skops_file_imports(scoring: Any, tmp_path: Path) -> None:
+    x = np.random.default_rng(4).normal(size=(60, 2))
+    y = (x[:, 0] > 0).astype(int)
+    x[::9, 1] = np.nan
+    pipeline = make_pipeline(SimpleImputer(), StandardScaler(), SVC())
+    refit = "accuracy" if isinstance(scoring, list) else True
+    fitted = GridSearchCV(pipeline, {"svc__C": [1, 10]}, scoring=scoring, refit=refit, cv=2).fit(x, y)
+    skops.io.dump(fitted, tmp_path / "grid.skops")
+    model, _ = model_of_file(tmp_path / "grid.skops")
+    assert np.array_equal(svmfast.predict(model, x).predicted, fitted.predict(x))
+    fitted.scoring = os.system  # a function of another library
+    skops.io.dump(fitted, tmp_path / "grid.skops")
+    with pytest.raises(ModelFormatError, match=r"posix.system.*dump its best_estimator_"):
+        model_of_file(tmp_path / "grid.skops")
+
+
+RNG = np.random.default_rng(3)
+WHOLE = RNG.normal(size=(90, 3)) * [1, 2, 0.5] + [0, 5, 1]
+LABELS = np.where(WHOLE[:, 0] + WHOLE[:, 1] > 5, 1, -1)
+HOLES = np.where(RNG.random(WHOLE.shape) < 0.1, np.nan, WHOLE)
+MEANS = np.nanmean(HOLES, axis=0)
+FRAME = pd.DataFrame(HOLES, columns=["a", "b", "c"])
+TRAIN: dict[str, Any] = {"C": 10, "gamma": 0.2}
+
+
+def written(folder: Path, form: str, values: Any = HOLES) -> Path:
+    path, frame = folder / f"rows.{form}", pd.DataFrame(values, columns=["a", "b", "c"])
+    frame.insert(0, "label", LABELS)
+    frame.to_csv(path, index=False) if form == "csv" else frame.to_parquet(path)
+    return path
+
+
+def replaced(values: Any) -> Any:
+    return np.where(np.isnan(HOLES), values, HOLES)
+
+
+@pytest.mark.parametrize(("how", "values"), [("zero", np.zeros(3)), ("mean", MEANS)])
+@pytest.mark.parametrize("form", ["csv", "parquet", "array", "frame"])
+def test_training_replaces_missing_values_and_keeps_how(
+    tmp_path: Path, form: str, how: str, values: Any
+) -> None:
+    given = {"array": HOLES, "frame": FRAME}.get(form)
+    labels = None if given is None else LABELS
+    given = written(tmp_path, form) if given is None else given
+    with pytest.raises(SvmfastError, match=r"nan|there is no value"):
+        svmfast.train(given, labels, **TRAIN)
+    model = svmfast.train(given, labels, **TRAIN, missing=how).model
+    assert model is not None
+    scaling = model.scaling
+    assert scaling is not None
+    assert scaling.missing is not None
+    np.testing.assert_allclose(scaling.missing, values, rtol=1e-14)
+    path = tmp_path / "model"
+    svmfast.save_model(model, path)
+    plain = svmfast.train(replaced(scaling.missing), LABELS, **TRAIN).model
+    wanted = svmfast.predict(plain, replaced(scaling.missing)).decisions
+    forms = (HOLES, FRAME) if form != "array" else (HOLES,)  # an array does not name its columns
+    for rows in (*forms, written(tmp_path, "csv"), written(tmp_path, "parquet")):
+        assert np.array_equal(svmfast.predict(path, rows).decisions, wanted)
+
+
+def test_what_the_model_keeps_can_be_overruled(tmp_path: Path) -> None:
+    rows, model = written(tmp_path, "csv"), tmp_path / "model"
+    assert program("train", "-q", "--missing", "mean", rows, model).returncode == 0
+    assert program("predict", "-q", rows, model, tmp_path / "out").returncode == 0
+    done = program("predict", "-q", "--missing", "refuse", rows, model, tmp_path / "other")
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+    assert b"there is no value" in done.stderr
+    assert program("predict", "-q", "--missing", "zero", rows, model, tmp_path / "zero").returncode == 0
+    zeros = svmfast.predict(model, replaced(0.0)).predicted
+    assert (tmp_path / "zero").read_text().split() == [f"{label:g}" for label in zeros]
+    plain = tmp_path / "plain"
+    assert program("train", "-q", written(tmp_path, "parquet", WHOLE), plain).returncode == 0
+    done = program("predict", "-q", "--missing", "mean", rows, plain, tmp_path / "other")
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+    assert b"--missing: the model has no means; they are found when a model is trained" in done.stderr
+    assert not (tmp_path / "other").exists()
+
+
+def test_what_cannot_be_replaced(tmp_path: Path) -> None:
+    none = np.where([True, False, False], np.nan, WHOLE)
+    with pytest.raises(SvmfastError, match="column 'a' has no mean of finite numbers; leave it out"):
+        svmfast.train(written(tmp_path, "csv", none), missing="mean")
+    with pytest.raises(OptionError, match="column 1 has no mean of finite numbers"):
+        svmfast.train(none, LABELS, missing="mean")
+    with pytest.raises(OptionError, match="`missing` is for tables"):
+        svmfast.train(data("breast.train"), missing="mean")
+    text = f"label,a\n{'1,2'}\n,3\n-1,4\n"
+    (tmp_path / "labels.csv").write_text(text)
+    with pytest.raises(TableError, match="column 'label': there is no value"):
+        svmfast.train(tmp_path / "labels.csv", missing="zero")
+
+
+@pytest.mark.parametrize("options", [{}, {"strategy": "median"}, {"strategy": "constant", "fill_value": 3.5}])
+@pytest.mark.parametrize("steps", [(), (StandardScaler(),)])
+def test_a_pipeline_that_begins_with_an_imputer(options: dict[str, Any], steps: tuple[Any, ...]) -> None:
+    fitted = make_pipeline(SimpleImputer(**options), *steps, SVC()).fit(FRAME, LABELS)
+    model = svmfast.from_sklearn(fitted)
+    for rows in (FRAME, HOLES):
+        assert np.array_equal(svmfast.predict(model, rows).predicted, fitted.predict(FRAME))
+
+
+@pytest.mark.parametrize(
+    ("imputer", "what"),
+    [
+        (SimpleImputer(add_indicator=True), "adds columns"),
+        (SimpleImputer(missing_values=-1.0), "replaces -1.0"),
+    ],
+)
+def test_other_imputers_are_refused(imputer: Any, what: str) -> None:
+    rows = HOLES if what == "adds columns" else WHOLE
+    with pytest.raises(svmfast.errors.UnsupportedError, match=what):
+        svmfast.from_sklearn(make_pipeline(imputer, SVC()).fit(rows, LABELS))

@@ -1,21 +1,24 @@
-"""Packed polynomials against slow sums of powers, and the kind of model that contains them."""
+"""Packed polynomials against slow sums of powers; expansions in many cells against slow twins."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from bound_twin import bounds_of
+from cell_models import exact_model, in_cells
 
 from svmfast import _core
+from svmfast.certificate import SPARE_ENTRIES
 from svmfast.errors import ModelContentError, NotFiniteError
-from svmfast.formats.model_files import load_model, model_bytes
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
-from svmfast.monomials import multiplicities, symmetric_norms
+from svmfast.monomials import symmetric_norms
 from svmfast.rows import FloatArray, Rows
-from svmfast.solvers.taylor import gaussian_coefficients, shorten
+from svmfast.solvers.taylor import shorten
 
 
 def power_sums(points: FloatArray, weights: FloatArray, z: FloatArray) -> FloatArray:
@@ -96,13 +99,6 @@ def test_coefficients_do_not_depend_on_threads() -> None:
     assert np.array_equal(one, _core.power_sum_coefficients(points, weights, 3))
 
 
-def test_multiplicities_are_multinomial() -> None:
-    # d = 2, degree 3: x^3, x^2 y, x y^2, y^3
-    assert multiplicities(2, 3).tolist() == [1, 3, 3, 1]
-    assert multiplicities(3, 2).tolist() == [1, 2, 2, 1, 2, 1]
-    assert multiplicities(4, 0).tolist() == [1]
-
-
 @pytest.fixture
 def cells() -> PolynomialModel:
     """Three cells, two functions, every order different."""
@@ -125,65 +121,12 @@ def cells() -> PolynomialModel:
     )
 
 
-def slow_values(model: PolynomialModel, z: FloatArray) -> FloatArray:
-    """The definition, monomial by monomial."""
-    from itertools import combinations_with_replacement
-
-    out = np.empty((len(z), len(model.rho)))
-    start = 0
-    values = np.empty((model.n_cells, len(z), len(model.rho)))
-    distances = np.empty((model.n_cells, len(z)))
-    known = z[:, model.features]
-    others = (np.delete(z, model.features, axis=1) ** 2).sum(axis=1)
-    for cell in range(model.n_cells):
-        w = known - model.centers[cell]
-        distances[cell] = (w * w).sum(axis=1) + others
-        for p in range(len(model.rho)):
-            total = np.zeros(len(z))
-            for degree in range(model.orders[cell, p] + 1):
-                for tuple_ in combinations_with_replacement(range(w.shape[1]), degree):
-                    total += model.coefficients[start] * np.prod(w[:, list(tuple_)], axis=1)
-                    start += 1
-            values[cell, :, p] = np.exp(-model.gamma * distances[cell]) * total - model.rho[p]
-    nearest = distances.argmin(axis=0)
-    for row, cell in enumerate(nearest):
-        out[row] = values[cell, row]
-    return out
-
-
-def test_cells_route_to_the_nearest_center(cells: PolynomialModel) -> None:
-    rng = np.random.default_rng(5)
-    # Wider than the model: unknown columns affect only the distance.
-    z = rng.normal(size=(200, 17)) * (rng.uniform(size=(200, 17)) < 0.5)
-    rows = Rows.from_dense(z)
-    got = cells.decision_values(rows, threads=2)
-    assert got == pytest.approx(slow_values(cells, z), rel=1e-11, abs=1e-11)
-    assert len(set(cells.cells(rows).tolist())) == 3
-
-
-def test_a_row_does_not_depend_on_other_rows(cells: PolynomialModel) -> None:
-    rng = np.random.default_rng(6)
-    rows = Rows.from_dense(rng.normal(size=(150, 14)) * (rng.uniform(size=(150, 14)) < 0.6))
-    together = cells.decision_values(rows, threads=2)
-    for i in range(len(rows)):
-        assert np.array_equal(cells.decision_values(rows[i : i + 1])[0], together[i])
-
-
 def test_wide_models_translate_columns_without_a_table(cells: PolynomialModel) -> None:
     rng = np.random.default_rng(7)
     wide = replace(cells, n_features=2**31 - 1, features=cells.features * 150_000_000)
     z = Rows.from_dense(rng.normal(size=(40, 14)))
     spread = Rows(z.indptr, (z.indices.astype(np.int64) * 150_000_000).astype(np.int32), z.values, 2**31 - 1)
     assert np.array_equal(wide.decision_values(spread), cells.decision_values(z))
-
-
-def test_record_round_trip(cells: PolynomialModel) -> None:
-    text = model_bytes(cells)
-    again = load_model(text)
-    assert model_bytes(again) == text
-    rows = Rows.from_dense(np.random.default_rng(8).normal(size=(20, 14)))
-    assert np.array_equal(again.decision_values(rows), cells.decision_values(rows))
-    assert again.provenance == {"method": "approximate"}
 
 
 @pytest.mark.parametrize(
@@ -206,37 +149,6 @@ def test_contradictions_are_refused(cells: PolynomialModel, change: dict[str, ob
     with pytest.raises(ModelContentError) as caught:
         replace(cells, **change)
     assert caught.value.field == field
-
-
-def truncated_exponential(t: FloatArray, order: int) -> FloatArray:
-    return sum((t**m / math.factorial(m) for m in range(order + 1)), np.zeros_like(t))
-
-
-def test_expansion_is_the_truncated_exponential() -> None:
-    rng = np.random.default_rng(9)
-    x, beta, center, gamma = rng.normal(size=(60, 5)), rng.normal(size=60), rng.normal(size=5), 0.1
-    z = rng.normal(size=(30, 5))
-    u, w = x - center, z - center
-    a = beta * np.exp(-gamma * (u * u).sum(axis=1))
-    for order in range(6):
-        expected = truncated_exponential(2 * gamma * w @ u.T, order) @ a
-        for about in ("zero", "centre"):
-            packed = gaussian_coefficients(x, beta, gamma, center, order, about_zero=about == "zero")
-            got = one_function(5, order, packed, about, center).decision_values(Rows.from_dense(z))[:, 0]
-            assert got == pytest.approx(expected, rel=1e-10, abs=1e-10)
-
-
-def test_second_order_is_the_papers_form() -> None:
-    # c = sum a, v = 2 gamma X^T a, M = 2 gamma^2 X^T diag(a) X; a triangle counts off-diagonal entries twice.
-    rng = np.random.default_rng(10)
-    x, beta, gamma = rng.normal(size=(40, 4)), rng.normal(size=40), 0.3
-    a = beta * np.exp(-gamma * (x * x).sum(axis=1))
-    m = 2 * gamma**2 * (x.T * a) @ x
-    packed = gaussian_coefficients(x, beta, gamma, np.zeros(4), 2, about_zero=True)
-    assert packed[0] == pytest.approx(a.sum())
-    assert packed[1:5] == pytest.approx(2 * gamma * x.T @ a)
-    triangle = (m + m.T - np.diag(np.diag(m)))[np.triu_indices(4)]
-    assert packed[5:] == pytest.approx(triangle)
 
 
 def test_symmetric_norms_bound_every_degree() -> None:
@@ -269,3 +181,111 @@ def test_shorten_keeps_its_tolerance(scale: float) -> None:
     assert short[0] == packed[0]
     assert (symmetric_norms(short - packed, d, order) <= tolerance).all()
     assert np.mean([len(repr(float(c))) for c in short]) < np.mean([len(repr(float(c))) for c in packed]) - 7
+
+
+def routed(centers: FloatArray) -> PolynomialModel:
+    """A model in which only the routing matters."""
+    cells, d = centers.shape
+    return PolynomialModel(
+        head=Head("one_class"),
+        gamma=0.1,
+        n_features=d,
+        features=np.arange(d),
+        about="centre",
+        centers=centers,
+        orders=np.zeros((cells, 1), np.int32),
+        coefficients=np.zeros(cells),
+        rho=np.zeros(1),
+        sv_squared_norm=1.0,
+        sv_squared_norms=np.ones(cells),
+    )
+
+
+def nearest(centers: FloatArray, z: FloatArray) -> list[int]:
+    """The nearest center in exact arithmetic, the first of equals."""
+    out = []
+    for row in z:
+        mine = [Fraction(float(v)) for v in row]
+        squares = [
+            sum((a - Fraction(float(b))) ** 2 for a, b in zip(mine, center, strict=True))
+            for center in centers
+        ]
+        out.append(squares.index(min(squares)))
+    return out
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-200, 1e150])
+@pytest.mark.parametrize(("cells", "d"), [(2, 1), (65, 4), (430, 5)])
+def test_rows_go_to_the_nearest_center(cells: int, d: int, scale: float) -> None:
+    rng = np.random.default_rng(cells)
+    centers = (rng.normal(size=(cells, d)) + 5) * scale
+    z = (rng.normal(size=(25, d)) * 2 + 5) * scale * (rng.uniform(size=(25, d)) < 0.8)
+    model = routed(centers)
+    assert model.cells(Rows.from_dense(z), threads=2).tolist() == nearest(centers, z)
+
+
+def test_nearly_equal_distances_are_decided_in_double_precision() -> None:
+    """Centers so close to each other that single precision cannot tell them apart; and equal ones."""
+    rng = np.random.default_rng(1)
+    centers = np.repeat(rng.normal(size=(6, 3)), 4, axis=0)
+    centers[1::4] += 1e-9
+    centers[2::4] -= 1e-9
+    z = rng.normal(size=(40, 3))
+    got = routed(centers).cells(Rows.from_dense(z))
+    assert got.tolist() == nearest(centers, z)
+    assert 3 not in got % 4
+
+
+def test_rows_beyond_single_precision_find_some_cell() -> None:
+    z = Rows.from_dense(np.array([[1e300, 1e300], [-1e300, 0.0], [1e-300, 0.0]]))
+    got = routed(np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])).cells(z)
+    # The last row's distances from the first two centers differ only after 300 digits.
+    assert got.tolist() == [2, 0, 0]
+
+
+@pytest.mark.parametrize("about", ["zero", "centre"])
+@pytest.mark.parametrize("density", [0.15, 0.9])
+def test_native_bounds_and_values(about: str, density: float) -> None:
+    """Bounds equal NumPy's and are never violated, for sparse and dense rows, near, far and too long."""
+    model = exact_model(3, 3, 12, 8, 0.3, density=0.5)
+    rng = np.random.default_rng(4)
+    centers = rng.normal(size=(5, 8)) * 0.7
+    made = in_cells(model, centers, np.array([[0, 3, 1], [4, 2, 0], [2, 2, 2], [3, 1, 4], [0, 0, 0]]), about)
+    z = rng.normal(size=(300, 11)) * rng.choice([0.3, 1.0, 4.0, 50.0, 1e80], size=(300, 1))
+    z *= rng.uniform(size=z.shape) < density
+    z[:5, :8] = centers
+    z[5:10, :8] = centers * (1 + 1e-15)
+    z[:10, 8:] = 0
+    rows = Rows.from_dense(z)
+    values, bounds = made.certified_values(rows, threads=2)
+    again, cells = made.decision_values(rows), made.cells(rows)
+    assert np.array_equal(values, again)
+    assert len(set(cells.tolist())) == 5
+    twin = bounds_of(made, rows)
+    assert np.array_equal(np.isinf(bounds), np.isinf(twin))
+    finite = np.isfinite(twin)
+    # If the squared distance cancels, the native bound uses the end of its interval.
+    assert (bounds[finite] >= twin[finite] * (1 - 1e-12)).all()
+    assert bounds[10:][finite[10:]] == pytest.approx(twin[10:][finite[10:]], rel=1e-7)
+    assert (np.abs(values - model.decision_values(rows)) <= bounds).all()
+    for i in range(0, 300, 17):
+        alone = made.certified_values(rows[i : i + 1])
+        assert np.array_equal(alone[0][0], values[i])
+        assert np.array_equal(alone[1][0], bounds[i])
+
+
+def test_rows_too_long_are_not_certified() -> None:
+    model = exact_model(7, 2, 5, 3, 0.1)
+    made = in_cells(model, np.zeros((1, 3)), np.array([[2]]), "centre")
+    long = np.concatenate([np.full(3, 0.1), np.full(SPARE_ENTRIES + 1, 1e-9)])
+    rows = Rows.concatenate([Rows.from_dense(long[None, :-1]), Rows.from_dense(long[None, :])])
+    assert np.isfinite(made.certified_values(rows)[1][:, 0]).tolist() == [True, False]
+
+
+def test_a_polynomial_that_overflows_certifies_nothing() -> None:
+    model = exact_model(8, 2, 5, 2, 1e-9)
+    made = in_cells(model, np.zeros((1, 2)), np.array([[2]]), "centre")
+    huge = replace(made, coefficients=np.full(6, 1e308))
+    values, bounds = huge.certified_values(Rows.from_dense(np.array([[1e3, 1e3]])))
+    assert values[0, 0] == -made.rho[0]
+    assert np.isinf(bounds[0, 0])

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from program import TEST_PATH
 
 from svmfast.kernels import Kernel
 from svmfast.methods.compress.landmark_start import start_vectors
@@ -108,27 +104,6 @@ def test_sums_do_not_depend_on_threads() -> None:
     assert one[0] == four[0]
     for a, b in zip(one[1:], four[1:], strict=True):
         np.testing.assert_array_equal(a, b)
-
-
-@pytest.mark.parametrize("isa", ["baseline", "avx2"])
-def test_other_instruction_sets_agree(isa: str) -> None:
-    script = (
-        "from test_reduced_set import Case, Kernel; "
-        "c = Case(Kernel('rbf', .2), [7, 12, 9]); g = c.target().gradient(c.reduced); "
-        "print(repr(float(g[0])), repr(float(abs(g[1]).sum())), repr(float(abs(g[2]).sum())))"
-    )
-    environment = {**os.environ, "SVMFAST_ISA": isa, "PYTHONPATH": TEST_PATH}
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env=environment,
-        capture_output=True,
-        check=True,
-        text=True,
-    )
-    case = Case(Kernel("rbf", 0.2), [7, 12, 9])
-    g = case.target().gradient(case.reduced)
-    expected = [g[0], np.abs(g[1]).sum(), np.abs(g[2]).sum()]
-    assert [float(v) for v in done.stdout.split()] == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("sizes", [[9], [4, 3, 5]])

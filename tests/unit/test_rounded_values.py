@@ -14,7 +14,6 @@ from single_problems import Problem
 
 import svmfast
 from svmfast.errors import UnsupportedError
-from svmfast.formats.ranges import read_ranges
 from svmfast.models.certified import Proven, first_proven
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
@@ -58,20 +57,6 @@ def test_values_are_within_their_bounds_in_fifty_digits(
     assert made.head.predict(found.values).tolist() == made.head.predict(libsvm).tolist()
 
 
-def test_a_row_on_the_boundary_passes_every_tier() -> None:
-    problem = Problem(5, 300, 12, 2, 0.1, 1.0, 1.0, False)
-    made = expansion(problem, 2)
-    row = Rows.from_dense(problem.test[:1])
-    at = made.libsvm_values(row)[0] + problem.rho
-    seen = []
-    for offset in (0.01, 1e-9, 0.0):
-        moved = replace(made, rho=at * (1 + offset))
-        found = rounded_values(moved, row)
-        seen.append(float(found.bounds[0, 0]))
-        assert (moved.head.predict(found.values) == moved.head.predict(moved.libsvm_values(row))).all()
-    assert seen[0] > seen[1] > seen[2] == 0
-
-
 def rows_file(path: Path) -> Path:
     return data("tie_votes.test" if path.stem.startswith("tie_votes") else f"{path.stem.split('_')[0]}.test")
 
@@ -108,20 +93,10 @@ def test_where_a_certificate_has_no_meaning_it_is_refused() -> None:
         svmfast.predict(model("iris_precomputed"), rows, certify=True)
 
 
-def test_a_scaled_model_certifies_the_rows_that_it_scales() -> None:
-    made, ranges = svmfast.load_model(model("iris_c_rbf_prob")), FIXTURES / "data" / "iris.ranges"
-    rows = svmfast.read_svmlight(data("iris.test")).rows
-    scaled = read_ranges(ranges).apply(rows)
-    plain = svmfast.predict(made, scaled, certify=True)
-    both = svmfast.predict(made, rows, certify=True, scale=ranges)
-    assert plain.predicted.tolist() == both.predicted.tolist()
-    assert plain.error_bounds.tobytes() == both.error_bounds.tobytes()
-
-
 REGRESSION = sorted((FIXTURES / "models").glob("diabetes_*.model"))
 
 
-@pytest.mark.parametrize("tolerance", [0.0, 1e-13, 1e-4, 1.0])
+@pytest.mark.parametrize("tolerance", [0.0, 1e-13, 1e-4])
 @pytest.mark.parametrize("path", REGRESSION, ids=lambda p: p.stem)
 def test_regression_is_within_its_tolerance_of_svm_predict(path: Path, tolerance: float) -> None:
     rows = svmfast.read_svmlight(data("diabetes.test")).rows
@@ -139,25 +114,6 @@ def test_regression_is_within_its_tolerance_of_svm_predict(path: Path, tolerance
     assert both.certified.all()
     assert np.array_equal(both.error_bounds, answers.error_bounds)
     assert svmfast.predict(path, rows).error_bounds is None
-
-
-@pytest.mark.parametrize("gamma", [0.002, 0.2, 20.0])
-@pytest.mark.parametrize("density", [1.0, 0.3])
-def test_regression_values_are_within_their_bounds_in_fifty_digits(gamma: float, density: float) -> None:
-    problem = Problem(17, 60, 9, 1, gamma, 1.0, density, True)
-    made = replace(expansion(problem, 1), head=Head("epsilon_svr"))
-    test = np.vstack([problem.sv, problem.test])
-    rows = Rows.from_dense(test)
-    widest = svmfast.predict(made, rows, tolerance=1e30).error_bounds
-    assert widest is not None
-    # A tolerance between the bounds: some rows each way.
-    answers = svmfast.predict(made, rows, tolerance=float(np.median(widest)), certify=True)
-    for z, value, bound in zip(test, answers.predicted, answers.error_bounds, strict=True):
-        # 0 where LIBSVM's order was taken, which has LIBSVM's own rounding.
-        assert bound == 0 or abs(mpf(float(value)) - problem.exactly(z)[0]) <= mpf(float(bound))
-    own = made.libsvm_values(rows)[:, 0]
-    assert (np.abs(answers.predicted - own) <= answers.error_bounds).all()
-    assert (answers.error_bounds <= np.median(widest)).all()
 
 
 def test_single_precision_is_not_tried_where_it_does_not_meet_the_tolerance(

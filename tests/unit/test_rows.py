@@ -1,9 +1,9 @@
-"""Rows against scipy.sparse; arrays that are no rows are refused, and rows do not change."""
+"""Rows, and values from Python and SciPy that are no rows or have the wrong width; rows do not change."""
 
 from __future__ import annotations
 
 import pickle
-import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
+from program import data, model
 from program import data as fixture
-from program import model
+from scipy import sparse
 from scipy.sparse import csr_array, csr_matrix
+from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 import svmfast
-from svmfast.errors import OptionError
+import svmfast as package
+from svmfast.errors import ArrayWidthError, OptionError
 from svmfast.rows import Rows, as_rows
 
 matrices = arrays(
@@ -104,21 +110,9 @@ BIG = 2**31 - 1
             30,
             "indptr is a 2-dimensional array of int64; expected 1 dimension of integers",
         ),
-        (
-            [0.0, 1.0],
-            [0],
-            [1.0],
-            30,
-            "indptr is a 1-dimensional array of float64; expected 1 dimension of integers",
-        ),
+        ([0.0, 1.0], [0], [1.0], 30, "indptr is a 1-dimensional array of float64; expected 1 dimension"),
         ([0, 1], [0.5], [1.0], 30, "indices is a 1-dimensional array of float64"),
-        (
-            [0, 1],
-            [0],
-            [1j],
-            30,
-            "values is a 1-dimensional array of complex128; expected 1 dimension of numbers",
-        ),
+        ([0, 1], [0], [1j], 30, "values is a 1-dimensional array of complex128; expected 1 dimension"),
         ([0, 1], [0], ["1"], 30, "values is a 1-dimensional array of <U1"),
     ],
 )
@@ -179,27 +173,6 @@ def test_arrays_of_rows_are_read_only() -> None:
                 array[...] = 0
 
 
-def test_changing_the_arrays_while_predicting_changes_nothing() -> None:
-    exact = svmfast.load_model(model("photos_c_rbf"))
-    given = svmfast.read_svmlight(fixture("photos.test")).rows
-    arrays = [np.array(a) for a in (given.indptr, given.indices, given.values)]
-    rows = Rows(*arrays, given.n_columns)
-    expected, ended = exact.decision_values(rows), threading.Event()
-
-    def disturb() -> None:
-        while not ended.is_set():
-            for array in arrays:
-                array[...] = -(2**30)
-
-    other = threading.Thread(target=disturb)
-    other.start()
-    try:
-        assert np.array_equal(exact.decision_values(rows, threads=2), expected)
-    finally:
-        ended.set()
-        other.join()
-
-
 @pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0), (1, 1), (1, 7), (5, 1), (6, 4)])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_dense_rows_of_any_shape_come_back(shape: tuple[int, int], order: str) -> None:
@@ -223,3 +196,177 @@ def test_a_large_array_with_and_without_zeros(zero: bool) -> None:
     rows, before = Rows.from_dense(dense), dense.copy()
     dense[:] = 0
     assert rows.to_dense(90).tobytes() == before.tobytes()
+
+
+FORMS = ("csr", "csc", "coo", "bsr", "dia", "lil", "dok")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csr_array])
+@pytest.mark.parametrize("shape", [(6, 4), (0, 4), (3, 0), (1, 1)])
+def test_every_form_has_the_rows_of_its_dense_matrix(form: str, kind: Any, shape: tuple[int, int]) -> None:
+    chance = np.random.default_rng(1)
+    dense = chance.normal(size=shape) * (chance.random(shape) < 0.5)
+    rows = Rows.from_scipy(kind(dense).asformat(form))
+    assert np.array_equal(rows.to_dense(), dense)
+    # The checks of the constructor: ascending columns, consistent sizes.
+    Rows(rows.indptr, rows.indices, rows.values, rows.n_columns)
+
+
+def test_entries_in_any_order_are_sorted_and_added() -> None:
+    matrix = sparse.csr_matrix((np.array([1.0, 2, 4, 0, 8]), [2, 0, 2, 1, 1], [0, 4, 5]), shape=(2, 3))
+    rows = Rows.from_scipy(matrix)
+    assert rows.indices.tolist() == [0, 1, 2, 1]
+    assert rows.values.tolist() == [2, 0, 5, 8]
+    assert Rows.from_scipy(matrix, zeros=False).indices.tolist() == [0, 2, 1]
+    assert matrix.indices.tolist() == [2, 0, 2, 1, 1]  # the caller's matrix is unchanged
+
+
+def spoiled(form: str, name: str, change: Callable[[Any], Any]) -> Any:
+    matrix = sparse.csr_matrix(np.arange(1.0, 25).reshape(6, 4)).asformat(form)
+    setattr(matrix, name, change(getattr(matrix, name).copy()))
+    return matrix
+
+
+def put(at: int, value: int) -> Callable[[Any], Any]:
+    def change(array: Any) -> Any:
+        array[at] = value
+        return array
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        *(spoiled(form, "indices", put(at, 10**9)) for form in ("csr", "csc", "bsr") for at in (0, -1)),
+        *(spoiled(form, "indices", put(0, -1)) for form in ("csr", "csc", "bsr")),
+        *(spoiled(form, "indptr", put(-1, 10**6)) for form in ("csr", "csc", "bsr")),
+        *(spoiled(form, "indptr", put(1, 10**6)) for form in ("csr", "csc", "bsr")),
+        *(spoiled(form, "indptr", put(0, -3)) for form in ("csr", "csc", "bsr")),
+        *(spoiled(form, "indptr", lambda array: array[:2]) for form in ("csr", "csc", "bsr")),
+        *(spoiled(form, "indices", lambda array: array * 1.5) for form in ("csr", "csc")),
+        *(spoiled(form, "data", lambda array: array[:1]) for form in ("csr", "csc", "bsr", "coo", "dia")),
+        *(spoiled(form, "data", lambda array: array * 1j) for form in FORMS if form not in ("lil", "dok")),
+        *(spoiled("coo", name, put(0, value)) for name in ("row", "col") for value in (-1, 10**9)),
+        sparse.csr_matrix([[np.inf]]),
+        sparse.coo_array(np.ones(4)),
+    ],
+)
+def test_an_invalid_matrix_is_refused(matrix: Any) -> None:
+    loaded = svmfast.load_model(model("iris_c_rbf_prob"))
+    if matrix.shape == (1, 4):
+        pytest.skip("this SciPy has no arrays of one dimension")
+    with pytest.raises(OptionError):
+        svmfast.predict(loaded, matrix)
+
+
+MASKED = np.ma.masked_array(np.ones((4, 4)), np.eye(4))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (MASKED, "has masked values; fill them, or leave their rows out"),
+        ([*MASKED], "has masked values; fill them, or leave their rows out"),
+        (MASKED + 1j, "is an array of complex128; expected real numbers"),
+        (np.zeros((4, 4), "M8[D]"), r"is an array of datetime64\[D\]; expected real numbers"),
+        (np.zeros((4, 4), "m8[s]"), r"is an array of timedelta64\[s\]; expected real numbers"),
+        (np.full((4, 4), None), "holds None, which is not a number"),
+        (np.array([[np.timedelta64(1, "D")] * 4] * 4, dtype=object), "holds .*timedelta64.*, which is not"),
+    ],
+)
+def test_no_part_of_a_value_is_dropped(values: Any, message: str) -> None:
+    """NumPy would take what is masked, the real part, or a number of days."""
+    exact = svmfast.load_model(model("iris_c_linear"))
+    with pytest.raises(OptionError, match=f"^the data {message}"):
+        svmfast.predict(exact, values)
+    with pytest.raises(OptionError, match=f"^the array {message}"):
+        as_rows(values)
+    for train in (svmfast.train, svmfast.linear):
+        with pytest.raises(OptionError, match=f"^`labels` {message}"):
+            train(np.eye(4), values[0])
+    with pytest.raises(OptionError, match=f"^`labels` {message}"):
+        svmfast.compare({"model": exact}, np.eye(4), values[0])
+
+
+def test_an_integer_beyond_doubles_is_refused() -> None:
+    exact = svmfast.load_model(model("iris_c_linear"))
+    large = np.full((1, 4), 10**400, dtype=object)
+    with pytest.raises(OptionError, match=r"^the data is a ndarray; expected an array of numbers"):
+        svmfast.predict(exact, large)
+    with pytest.raises(OptionError, match=r"^`labels`: .* too large .*; expected numbers$"):
+        svmfast.compare({"model": exact}, np.eye(4), large[0])
+
+
+def test_labels_are_numbers_or_strings() -> None:
+    for labels, kind in ((np.array([object()] * 4), "object"), (np.array([b"a", b"b"] * 2), "bytes_")):
+        with pytest.raises(
+            OptionError, match=f"^`labels` holds an object of type {kind}; expected numbers or"
+        ):
+            svmfast.train(np.eye(4), labels)
+    with pytest.raises(OptionError, match=r"^no rows to train on$"):
+        svmfast.dcpred(np.eye(4)[:0], [], task="svc")
+
+
+X, Y = load_iris(return_X_y=True)
+PLAIN = package.load_model(model("iris_c_rbf_prob"))
+PIPELINE = package.from_sklearn(make_pipeline(StandardScaler(), SVC()).fit(X, Y))
+NAMED = package.train(load_iris(as_frame=True).data, Y).model
+FEW = r"^the data have 3 columns; expected at least 4, the number of the model's features$"
+OTHER = r"^the data have {} columns; expected 4, the number of the model's features$"
+WARNING = "the data have 5 columns, the model has 4 features"
+
+FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "predict": package.predict,
+    "Predictor": lambda model, rows: package.Predictor(model).answer(rows),
+    "compare": lambda model, rows: package.compare({"model": model}, rows),
+    "bound_check": lambda model, rows: package.bound_check(rows, model=model),
+    "approximate": lambda model, rows: package.approximate(model, rows, force=True),
+    "compress": lambda model, rows: package.compress(model, rows, sv=20),
+    "export": lambda model, rows: package.export(model, "c", test=rows),
+}
+
+
+def wide(width: int) -> Any:
+    return np.column_stack([X, np.ones(len(X))])[:, :width]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_refuses_an_array_with_too_few_columns(name: str) -> None:
+    for few in (wide(3), wide(3).tolist()):
+        with pytest.raises(ArrayWidthError, match=FEW) as found:
+            FUNCTIONS[name](PLAIN, few)
+        assert isinstance(found.value, ValueError)  # as scikit-learn's
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("width", [3, 5])
+def test_models_that_know_their_features_refuse_every_other_number(name: str, width: int) -> None:
+    for one in (PIPELINE, NAMED):
+        with pytest.raises(ArrayWidthError, match=OTHER.format(width)):
+            FUNCTIONS[name](one, wide(width))
+
+
+def test_further_columns_count_as_in_libsvm() -> None:
+    """They enter the distances of a LIBSVM model, as in svm-predict; a warning says so, once."""
+    found = package.predict(PLAIN, wide(5))
+    assert found.notes == (WARNING,)
+    sparse = package.predict(PLAIN, csr_matrix(wide(5)))
+    assert np.array_equal(found.decisions, sparse.decisions)
+    assert not np.array_equal(found.decisions, package.predict(PLAIN, wide(4)).decisions)
+    predictor = package.Predictor(PLAIN)
+    for row in wide(5)[:3]:
+        predictor.answer(row)
+    assert predictor.listener.warnings == [WARNING]
+
+
+def test_matrices_and_rows_may_have_any_width() -> None:
+    narrow = csr_matrix(wide(3))
+    for one in (PLAIN, PIPELINE):
+        found = package.predict(one, narrow)
+        filled = np.column_stack([wide(3), np.zeros(len(X))])
+        assert np.array_equal(found.predicted, package.predict(one, filled).predicted)
+        rows = package.as_rows(narrow)
+        assert np.array_equal(found.predicted, package.predict(one, rows).predicted)
+    assert package.predict(PLAIN, package.read_svmlight(data("iris.test"))).notes == ()

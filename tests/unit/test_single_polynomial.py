@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from approximations import approximate
 from cell_models import exact_model, in_cells
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from instruction_sets import printed_on
 from random_models import exact_sums, random_model
 
 from svmfast.models.answer import answer
@@ -87,7 +86,6 @@ def assert_labels_agree(model: PolynomialModel, rows: Rows) -> float:
     return float(single.mean())
 
 
-@settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**31),
     d=st.integers(1, 6),
@@ -130,23 +128,6 @@ def test_bounds_hold_in_fifty_digits(
     for true, value, bound in zip(exact_sums(model, z[:4]), values, bounds, strict=False):
         for t, v, b in zip(true, value, bound, strict=True):
             assert abs(mpf(float(v)) - t) <= mpf(float(b))
-
-
-@pytest.mark.parametrize("about", ["zero", "centre"])
-@pytest.mark.parametrize(("order", "d"), [(1, 8), (2, 6), (3, 5), (4, 4), (6, 3)])
-def test_rows_searched_for_stay_below_the_bound(order: int, d: int, about: str) -> None:
-    """Climb to rows with a large error / bound; random ones reach a few thousandths."""
-    rng = np.random.default_rng(order)
-    model = exact_model(order, 2, 12, d, 0.2)
-    made = in_cells(model, rng.normal(size=(1, d)) * 0.3, np.array([[order]]), about)
-    best, share = rng.normal(size=(1, d)), 0.0
-    for step in range(12):
-        tried = best + rng.normal(size=(6, d)) * 0.6 ** (step / 2)
-        for z in tried:
-            found = largest_share(made, z[None])
-            if found > share:
-                best, share = z[None], found
-    assert 1e-4 < share <= 1
 
 
 @pytest.mark.parametrize(("order", "d"), [(1, 650), (2, 150), (3, 92), (4, 37)])
@@ -193,10 +174,10 @@ def test_labels_are_those_of_double_precision(classes: int, about: str, density:
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "polynomial", "linear"])
-@pytest.mark.parametrize("scale", [1e-15, 1e-3, 1.0, 1e4, 1e15])
+@pytest.mark.parametrize("scale", [1e-15, 1.0, 1e15])
 def test_models_and_rows_of_any_size(kernel: str, scale: float) -> None:
     """Features, gammas and rows that single precision cannot hold: nothing is claimed, nothing is wrong."""
-    for seed, order in ((1, 2), (2, 3), (3, 7)):
+    for seed, order in ((1, 2), (3, 7)):
         model = random_model(seed, 8, 3, 2, 0.1 / scale**2, scale, 10.0, kernel)
         made, _ = approximate(model, order=order if kernel == "rbf" else "auto")
         if not made.has_error_bound:
@@ -207,16 +188,6 @@ def test_models_and_rows_of_any_size(kernel: str, scale: float) -> None:
         z[3:7, :3] = model.sv.to_dense(3)[:4]
         assert_labels_agree(made, Rows.from_dense(z))
         assert largest_share(made, z[:12]) <= 1
-
-
-def test_a_single_function_is_proven_on_nearly_every_row_that_double_precision_proves() -> None:
-    model = exact_model(9, 2, 300, 10, 0.01)
-    rng = np.random.default_rng(2)
-    made = in_cells(model, np.zeros((1, 10)), np.array([[4]]), "centre")
-    rows = Rows.from_dense(rng.normal(size=(500, 10)))
-    double = certified_rows(made.head, *made.certified_values(rows)).mean()
-    assert double > 0.9
-    assert assert_labels_agree(made, rows) > double - 0.02
 
 
 def test_bounds_without_use_are_infinite() -> None:
@@ -320,25 +291,3 @@ def test_threads_and_neighbours_change_nothing() -> None:
             alone = made.certified_values(rows[i : i + 1], single=True)
             assert np.array_equal(alone[0][0], values[i])
             assert np.array_equal(alone[1][0], bounds[i])
-
-
-SAMPLE = """
-import numpy as np
-import test_single_polynomial as t
-from svmfast import _core
-from svmfast.rows import Rows
-rng = np.random.default_rng(3)
-for order, d, about, density in ((2, 5, "zero", 0.3), (3, 5, "centre", 1.0), (4, 4, "zero", 0.4)):
-    model = t.exact_model(order, 3, 9, d, 0.1, density=density)
-    made = t.in_cells(model, rng.normal(size=(2, d)) * 0.3, np.full((2, 3), order), about)
-    z = rng.normal(size=(20, d)) * (rng.uniform(size=(20, d)) < density)
-    assert t.largest_share(made, z) <= 1
-    assert t.assert_labels_agree(made, Rows.from_dense(z)) > 0
-t.test_sparse_rows_of_any_length(3, 92)
-print(_core.isa())
-"""
-
-
-@pytest.mark.parametrize("isa", ["baseline", "avx2"])
-def test_every_instruction_set(isa: str) -> None:
-    assert printed_on(isa, SAMPLE) == []  # the sample's own checks held

@@ -31,12 +31,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import svmfast
 import svmfast.sklearn
-from svmfast.errors import (
-    MemoryLimitError,
-    ModelFormatError,
-    NegativeAnswerError,
-    UnsupportedError,
-)
+from svmfast.errors import ModelFormatError, NegativeAnswerError, UnsupportedError
 from svmfast.formats.model_files import model_bytes
 from svmfast.models.base import Model
 from svmfast.rows import as_rows
@@ -51,15 +46,7 @@ from svmfast.sklearn import (
     conversion,
 )
 
-ESTIMATORS = [
-    FastSVC(),
-    FastSVR(),
-    BudgetSVC(),
-    MekaSVC(),
-    MekaRidge(),
-    DCPredSVC(),
-    DCPredRidge(),
-]
+ESTIMATORS = [FastSVC(), FastSVR(), BudgetSVC(), MekaSVC(), MekaRidge(), DCPredSVC(), DCPredRidge()]
 
 
 def expected_to_fail(estimator: Any) -> dict[str, str]:
@@ -69,17 +56,25 @@ def expected_to_fail(estimator: Any) -> dict[str, str]:
     return {f"check_sample_weight_equivalence_on_{form}_data": why for form in ("dense", "sparse")}
 
 
-if "expected_failed_checks" in inspect.signature(parametrize_with_checks).parameters:
-    own_checks = parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_to_fail)
-else:
+def own_checks(estimators: list[Any]) -> Any:
+    if "expected_failed_checks" in inspect.signature(parametrize_with_checks).parameters:
+        return parametrize_with_checks(estimators, expected_failed_checks=expected_to_fail)
     since = pytest.mark.skip("scikit-learn can be told which checks are expected to fail since 1.6")
-    own_checks = pytest.mark.parametrize(("estimator", "check"), [pytest.param(None, None, marks=since)])
+    return pytest.mark.parametrize(("estimator", "check"), [pytest.param(None, None, marks=since)])
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.filterwarnings("ignore:.*array API:UserWarning")
-@own_checks
+@own_checks([FastSVC(), MekaRidge()])
 def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.nightly
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore:.*array API:UserWarning")
+@own_checks([FastSVR(), BudgetSVC(), MekaSVC(), DCPredSVC(), DCPredRidge()])
+def test_scikit_learns_own_checks_of_the_others(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
@@ -169,17 +164,6 @@ def test_auto_does_not_convert_a_machine_into_a_slower_one(monkeypatch: pytest.M
     assert (made.method_, ours) == ("exact", theirs) or ours < theirs < 1500
 
 
-def test_a_regression_is_converted_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversion, "FEW_OPERATIONS", 0)
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-2, 2, (800, 3))
-    y = np.sin(X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=800)
-    made = FastSVR(gamma=0.1, C=10, max_diff=0.05).fit(X, y)
-    exact = SVR(gamma=0.1, C=10).fit(X, y).predict(X)
-    assert made.method_ != "exact"
-    assert np.sqrt(np.mean((made.predict(X) - exact) ** 2)) / exact.std() <= 0.06
-
-
 def test_a_cascade_of_a_machine_that_is_frozen() -> None:
     X, y = make_moons(6000, noise=0.2, random_state=2)
     exact = SVC(gamma=20.0, C=10).fit(X[:3000], y[:3000])
@@ -189,18 +173,6 @@ def test_a_cascade_of_a_machine_that_is_frozen() -> None:
     )
     assert np.mean(made.predict(X[3000:]) != exact.predict(X[3000:])) <= 0.02
     assert made.method_ == "cascade"
-
-
-def test_a_pipeline_is_fitted_in_the_place_of_the_machine() -> None:
-    table = load_wine(as_frame=True)
-    names = table.target_names[table.target]
-    machine = make_pipeline(StandardScaler(), SVC())
-    made = FastSVC(estimator=machine, method="approximate", max_diff=0.05, method_options={"order": 3})
-    made.fit(table.data, names)
-    exact = make_pipeline(StandardScaler(), SVC()).fit(table.data, names)
-    assert np.mean(made.predict(table.data) == exact.predict(table.data)) >= 0.95
-    assert made.feature_names_in_.tolist() == list(table.data.columns)
-    assert set(made.predict(table.data)) <= set(table.target_names)
 
 
 def test_limits_are_kept_or_reported() -> None:
@@ -217,15 +189,6 @@ def test_limits_are_kept_or_reported() -> None:
     for name, value in (("method", "fast"), ("n_jobs", 0), ("method_options", {"sv": 3})):
         with pytest.raises(ValueError, match=name):
             FastSVC(**{name: value}).fit(X, y)
-
-
-def test_a_conversion_keeps_to_its_memory() -> None:
-    X = np.eye(200, 50)
-    X[100:] *= 3
-    machine = make_pipeline(StandardScaler(), SVC())
-    made = FastSVC(estimator=machine, method="dcpred", method_options={"memory": 200_000})
-    with pytest.raises(MemoryLimitError, match="needs 440,352 bytes, the limit is 200,000"):
-        made.fit(X, np.arange(200) % 2)
 
 
 def test_probabilities_where_the_machine_has_them() -> None:

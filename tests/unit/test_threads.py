@@ -11,25 +11,17 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.linalg  # noqa: F401 (brings a BLAS of its own)
-from program import PROGRAM, data, model, svmfast
+from program import PROGRAM, data, model
 from threadpoolctl import threadpool_info
 
 import svmfast as package
-from svmfast import _core, threads
+from svmfast import threads
 from svmfast.errors import OptionError
-from svmfast.threads import (
-    map_in_threads,
-    map_with_threads,
-    one_blas_thread,
-    prefetch,
-    set_openmp_threads,
-    thread_count,
-)
+from svmfast.threads import map_in_threads, one_blas_thread, prefetch, thread_count
 
 GIBIBYTE = 1 << 30
 PHOTOS = str(model("photos_c_rbf"))
@@ -72,24 +64,6 @@ def test_a_thread_of_python_that_cannot_start_is_reported(tmp_path: Path) -> Non
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("jobs", [2**10, 2**30, 2**31 - 1])
-def test_any_number_of_jobs_gives_the_same_predictions(jobs: int, tmp_path: Path) -> None:
-    done = svmfast(
-        "predict", "-q", "-j", str(jobs), data("iris.test"), model("iris_c_rbf_prob"), tmp_path / "many"
-    )
-    assert done.returncode == 0, done.stderr
-    svmfast("predict", "-q", "-j", "1", data("iris.test"), model("iris_c_rbf_prob"), tmp_path / "one")
-    assert (tmp_path / "many").read_bytes() == (tmp_path / "one").read_bytes()
-
-
-@pytest.mark.parametrize("jobs", ["0", "-1", "-2147483648", "2147483648", "4294967297", "1" + "0" * 30])
-def test_jobs_that_no_machine_has_are_refused(jobs: str, tmp_path: Path) -> None:
-    done = svmfast("predict", "-j", jobs, data("iris.test"), model("iris_c_rbf_prob"), tmp_path / "out")
-    assert done.returncode == 2
-    assert len(done.stderr.splitlines()) == 1
-    assert not (tmp_path / "out").exists()
-
-
 def test_python_takes_any_positive_number_of_threads() -> None:
     exact = package.load_model(model("iris_c_rbf_prob"))
     rows = package.read_svmlight(data("iris.test"))
@@ -108,21 +82,6 @@ def test_the_native_core_takes_every_integer_for_a_number_of_threads(count: int)
     assert np.array_equal(exact.decision_values(rows, threads=count), exact.decision_values(rows))
 
 
-@pytest.mark.parametrize(("least", "alone"), [(4e7, True), (0, False)])
-def test_little_work_starts_no_threads(least: float, alone: bool) -> None:
-    exact = package.load_model(model("photos_c_rbf"))
-    rows = package.read_svmlight(data("photos.test")).rows[:64]
-    _core.set_least_threaded_work(least)
-    try:
-        here, everywhere = time.thread_time(), time.process_time()
-        for _ in range(100):
-            exact.labels(rows, threads=2)
-        here, everywhere = time.thread_time() - here, time.process_time() - everywhere
-    finally:
-        _core.set_least_threaded_work(0)
-    assert (here > 0.95 * everywhere) == alone
-
-
 def test_thread_counts_are_capped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     assert thread_count(None) == len(os.sched_getaffinity(0))
@@ -130,16 +89,6 @@ def test_thread_counts_are_capped(monkeypatch: pytest.MonkeyPatch) -> None:
     assert thread_count(2**40) == max(64, 4 * len(os.sched_getaffinity(0)))
     with pytest.raises(TypeError):
         thread_count(2.5)  # type: ignore[arg-type]
-
-
-def test_few_threads_are_taken_without_a_look_at_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A call for one row asks for a thread each time."""
-
-    def unasked() -> int:
-        raise AssertionError("the cores were counted")
-
-    monkeypatch.setattr(threads, "usable_cores", unasked)
-    assert [thread_count(count) for count in (1, 2, 64)] == [1, 2, 64]
 
 
 @pytest.mark.parametrize(
@@ -153,23 +102,6 @@ def test_openmp_limits_the_default_and_not_what_is_asked_for(
     monkeypatch.setenv("OMP_NUM_THREADS", openmp)
     assert thread_count(None) == most
     assert thread_count(5) == 5
-
-
-@pytest.mark.parametrize(
-    ("several", "asked", "expected"),
-    [(False, "3", 1), (True, None, 1), (True, "3", 3)],
-)
-def test_a_library_gets_as_many_openmp_threads_as_it_may_have(
-    several: bool, asked: str | None, expected: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    if asked is not None:
-        monkeypatch.setenv("OMP_NUM_THREADS", asked)
-    numbers: list[int] = []
-    library = SimpleNamespace(omp_get_max_threads=lambda: 3, omp_set_num_threads=numbers.append)
-    set_openmp_threads(library, several=several)
-    assert numbers == [expected]
-    set_openmp_threads(SimpleNamespace(), several=several)  # built without OpenMP
 
 
 # --- work in Python's threads
@@ -280,12 +212,6 @@ def test_items_are_yielded_at_once_and_prefetching_is_bounded() -> None:
     assert third.wait(10)  # fetched before being requested
     assert taken == [0, 1, 2]
     assert list(given) == list(range(2, 100))
-
-
-def test_several_items_have_one_thread_each() -> None:
-    assert map_with_threads(lambda item, n: (item, n), "abc", 4) == [("a", 1), ("b", 1), ("c", 1)]
-    assert map_with_threads(lambda item, n: (item, n), "a", 4) == [("a", 4)]
-    assert map_with_threads(lambda item, n: (item, n), "ab", 1) == [("a", 1), ("b", 1)]
 
 
 # --- the end of a program

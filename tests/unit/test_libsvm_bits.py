@@ -1,0 +1,288 @@
+"""Sums in LIBSVM's order have svm-predict's bits, and rows on the boundary its labels."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import libsvm_twin
+import mpmath
+import numpy as np
+import pytest
+from fifty_digits import kernel_values, mpf
+from hypothesis import given
+from hypothesis import strategies as st
+from libsvm import svm as libsvm
+from program import svmfast
+
+from svmfast.certificate import proven_signs
+from svmfast.formats.model_files import save_model
+from svmfast.kernels import DecisionEngine, Kernel
+from svmfast.models.answer import answer
+from svmfast.models.certified import certified_rows, label_margins
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
+from svmfast.models.requirements import Columns
+from svmfast.models.routed import RoutedModel
+from svmfast.routing import flat_tree
+from svmfast.rows import FloatArray, Rows
+
+
+def exponentials(z: FloatArray, gamma: float = 1.0) -> FloatArray:
+    """Return exp(-gamma z^2) as LIBSVM's order computes it: kernel values of a vector without entries."""
+    empty, one = Rows.from_dense([[0.0]]), np.ones((1, 1))
+    engine = DecisionEngine(Kernel("rbf", gamma), empty, one, np.zeros(1), None)
+    rows = Rows(np.arange(len(z) + 1), np.zeros(len(z), np.int32), z, 1)
+    values: FloatArray = engine.decision_values(rows, libsvm_order=True)[:, 0]
+    return values
+
+
+def arguments() -> list[tuple[FloatArray, float]]:
+    rng = np.random.default_rng(0)
+    found = [
+        (np.sqrt(rng.uniform(0, top, count)), 1.0)
+        for top, count in (
+            (1e-15, 20_000),
+            (1e-3, 100_000),
+            (1.0, 300_000),
+            (40.0, 200_000),
+            (800.0, 100_000),
+        )
+    ]
+    ends = np.array([0.0, 1e-200, 26.457513110645905, 26.5, 27.2, 27.3, 1e10, 1e200])
+    # Negative gamma: exponents above 0, up to overflow.
+    return [*found, (ends, 1.0), (np.sqrt(rng.uniform(0, 720.0, 20_000)), -1.0)]
+
+
+def differing() -> int:
+    """Return the number of exponentials whose bits are not libm's."""
+
+    def libm(x: float) -> float:
+        return math.exp(x) if x < 709.7 else math.inf
+
+    count = 0
+    for z, gamma in arguments():
+        with np.errstate(over="ignore"):
+            x = -gamma * (z * z)
+        inside = x < 709.7
+        expected = np.array([libm(one) for one in x[inside].tolist()])
+        count += int((exponentials(z, gamma)[inside] != expected).sum())
+    return count
+
+
+def test_bits_are_those_of_libm() -> None:
+    assert differing() == 0
+
+
+def test_libm_rounds_as_assumed() -> None:
+    """Its error is below 0.511 units in the last place; 0.529 is allowed (docs/certificate.md)."""
+    worst = max(
+        abs(mpf(math.exp(x)) - mpmath.exp(mpf(x))) / mpf(math.ulp(math.exp(x)))
+        for x in np.random.default_rng(1).uniform(-30, 0, 20_000).tolist()
+    )
+    assert worst < 0.511
+
+
+HEAD = Head("c_svc", np.array([1, -1]))
+
+
+def crowded(n: int) -> tuple[KernelExpansion, Rows]:
+    """A model with one feature, and a row with `n` more whose squares are lost when they are added to 1."""
+    t = float(np.sqrt(0.45 * 2.0**-52))
+    model = KernelExpansion(
+        HEAD,
+        Kernel("rbf", 1.0),
+        Rows.from_dense(np.ones((2, 1))),
+        np.array([[1.0, -1e-30]]),
+        np.array([1 - n * t * t / 2]),
+        np.array([1, 1]),
+    )
+    values = np.full(n + 1, t)
+    values[0] = 1
+    return model, Rows(np.array([0, n + 1]), np.arange(n + 1, dtype=np.int32), values, n + 1)
+
+
+def libsvm_labels(path: Path, rows: Rows) -> list[float]:
+    """Ask libsvm-official."""
+    model = libsvm.libsvm.svm_load_model(os.fsencode(path))
+    return [libsvm.libsvm.svm_predict(model, libsvm_twin.nodes(one)) for one in libsvm_twin.vectors(rows)]
+
+
+@pytest.mark.parametrize("n", [1000, 20000])
+def test_entries_that_the_model_lacks_count(n: int, tmp_path: Path) -> None:
+    """Also for rounding, since the row's norm includes them. Alone, and as the fallback of a fast model."""
+    model, row = crowded(n)
+    exact, fast, data = (tmp_path / name for name in ("exact.model", "fast.model", "data"))
+    save_model(model, exact)
+    data.write_text(libsvm_twin.lines(row))
+    wanted = libsvm_labels(exact, row)
+    assert wanted == [-1.0] == model.head.predict(libsvm_twin.decision_values(model, row)).tolist()
+    assert svmfast("approximate", "-q", exact, "-o", fast).returncode == 0
+    for command in ([data, exact], [data, fast, "-", "--exact", exact]):
+        assert svmfast("predict", "-q", *command).stdout == b"-1\n"
+
+
+def test_the_vote_beside_probabilities_is_svm_predicts(tmp_path: Path) -> None:
+    """Rounding decides the sign of the value, though not the printed digits of the probabilities."""
+    model, row = crowded(1000)
+    many = replace(
+        model,
+        head=replace(HEAD, prob_a=np.array([-1.0]), prob_b=np.array([0.3])),
+        sv=Rows.from_dense(np.ones((20, 1))),
+        sv_coef=np.array([[1.0, *[-1e-30] * 19]]),
+        nr_sv=np.array([1, 19]),
+    )
+    save_model(many, tmp_path / "model")
+    assert libsvm_labels(tmp_path / "model", row) == [-1.0]
+    found = answer(many, row, columns=Columns(probability=True))
+    assert found.voted is not None
+    assert found.voted.tolist() == [-1.0]
+
+
+@pytest.mark.parametrize("n", [1000, 20000])
+def test_entries_that_the_model_lacks_count_in_routed_cells_too(n: int) -> None:
+    model, row = crowded(n)
+    assert model.nr_sv is not None
+    routed = RoutedModel(
+        HEAD, "rbf", np.ones(1), flat_tree(1), np.zeros((1, 1)), model.sv, np.array([2]), model.sv_coef,
+        model.rho[None], model.nr_sv[None],
+    )  # fmt: skip
+    assert routed._cells is not None
+    assert routed.decision_values(row).tolist() == libsvm_twin.decision_values(model, row).tolist()
+
+
+def random_model(
+    rng: np.random.Generator, kind: str, d: int, scale: float, other: float, size: float
+) -> KernelExpansion:
+    """Two classes; kernel arguments of about 1 if gamma allows, coefficients of `size`."""
+    product = max(scale * (scale if kind == "rbf" else other), 1e-300)
+    gamma = float(np.clip(rng.uniform(0.1, 2) / d / product, 1e-300, 1e300))
+    kernel = {
+        "linear": Kernel("linear"),
+        "rbf": Kernel("rbf", gamma),
+        "polynomial": Kernel("polynomial", gamma, rng.choice([0.0, 1.0]), int(rng.integers(1, 6))),
+        "sigmoid": Kernel("sigmoid", gamma, rng.choice([0.0, 0.5])),
+    }[kind]
+    x = rng.normal(size=(6, d)) * scale
+    x[rng.uniform(size=x.shape) < 0.3] = 0
+    return KernelExpansion(
+        HEAD, kernel, Rows.from_dense(x), rng.normal(size=(1, 6)) * size, np.zeros(1), np.array([3, 3])
+    )
+
+
+@pytest.mark.parametrize("kind", ["linear", "polynomial", "rbf", "sigmoid"])
+@given(
+    seed=st.integers(0, 2**31),
+    d=st.integers(1, 9),
+    vectors=st.integers(-200, 150),
+    row=st.integers(-200, 150),
+    size=st.integers(-320, 250),
+    ordinary=st.booleans(),
+)
+def test_rows_on_the_boundary(
+    kind: str, seed: int, d: int, vectors: int, row: int, size: int, ordinary: bool
+) -> None:
+    """rho is LIBSVM's own sum or its neighbour: the label depends on the last bit, even with underflow."""
+    rng = np.random.default_rng(seed)
+    scale, other = (1.0, 1.0) if ordinary else (10.0**vectors, 10.0**row)
+    model = random_model(rng, kind, d, scale, other, 10.0 ** (0 if ordinary else size))
+    z = rng.normal(size=(3, d + 2)) * (scale if kind == "rbf" else other)
+    z[:, d:] *= rng.uniform(size=(3, 2)) < 0.5
+    rows = Rows.from_dense(z)
+    with np.errstate(all="ignore"):
+        sums = libsvm_twin.decision_values(model, rows)[:, 0]
+        for i in np.flatnonzero(np.isfinite(sums)):
+            for rho in (sums[i], np.nextafter(sums[i], -np.inf), np.nextafter(sums[i], np.inf)):
+                at = replace(model, rho=np.array([rho]))
+                wanted = at.head.predict(libsvm_twin.decision_values(at, rows[int(i) : int(i) + 1]))
+                assert answer(at, rows[int(i) : int(i) + 1]).predicted == wanted
+
+
+INF, NAN = np.inf, np.nan
+TWO, THREE = np.array([1, -1]), np.array([1, 2, 3])
+HEADS = {
+    "two classes": Head("c_svc", TWO),
+    "vote": Head("c_svc", THREE),
+    "one class": Head("one_class"),
+    "one against the rest": Head("c_svc", THREE, one_vs_rest=True),
+    "regression": Head("epsilon_svr"),
+}
+
+
+@pytest.mark.parametrize(("value", "bound"), [(INF, 1e-9), (-INF, 1e-9), (NAN, 1e-9), (9.0, INF), (9.0, NAN)])
+@pytest.mark.parametrize("name", HEADS)
+def test_a_value_or_bound_that_is_not_finite_certifies_nothing(name: str, value: float, bound: float) -> None:
+    head = HEADS[name]
+    values, bounds = np.array([9.0, 8.0, 7.0])[None, : head.n_functions], np.full((1, head.n_functions), 1e-9)
+    tolerance = 1.0 if head.is_regression else None
+    assert certified_rows(head, values, bounds, tolerance=tolerance).all()
+    values[0, 0], bounds[0, 0] = value, bound
+    assert not certified_rows(head, values, bounds, tolerance=tolerance).any()
+    assert not proven_signs(values, bounds)[0, 0]
+    if not (head.is_regression or np.isfinite(value)):
+        assert label_margins(head, values).tolist() == [0.0]
+
+
+def check_one_hot_scales(seed: int) -> None:
+    """Compare with 50 digits and with LIBSVM's order: coefficients of 1e-300 to 1e300, exponents to 2000."""
+    rng = np.random.default_rng(seed)
+    for _ in range(25):
+        k, d, n = int(rng.integers(1, 40)), 60, 12
+        sv = np.array([rng.permutation(d) < k for _ in range(n)], dtype=float) * rng.choice([1.0, -0.5, 1e-8])
+        value = sv.max() or sv.min()
+        test = np.vstack([sv[:3], np.where(rng.random((5, d)) < k / d, value, 0.0)])
+        test = np.hstack([test, value * (rng.random((len(test), 2)) < 0.5)])  # columns the model lacks
+        kernel = Kernel("rbf", rng.choice([0.1, 10.0, 150.0, 290.0, 310.0, 2000.0]) / k / value**2)
+        coef = 10.0 ** rng.integers(-300, 299) * rng.choice([1.0, 1e-8, 1e-150], n) * rng.normal(size=n)
+        if rng.random() < 0.5:
+            coef = np.abs(coef) * np.where(np.arange(n) < 6, 1, -1)
+        exact = [kernel_values(kernel, np.hstack([sv, np.zeros((n, 2))]), z) for z in test]
+        sums = [mpmath.fsum(mpf(float(c)) * one for c, one in zip(coef, row, strict=True)) for row in exact]
+        for rho in (0.0, float(sums[0]), float(sums[1]) * (1 + 1e-14), float(sums[4]) * (1 - 1e-3)):
+            vectors, rows = Rows.from_dense(sv), Rows.from_dense(test)
+            engine = DecisionEngine(kernel, vectors, coef[None], np.array([rho]), np.array([6, 6]))
+            theirs = engine.decision_values(rows, libsvm_order=True)[:, 0]
+            assert engine.labels(rows)[0].tolist() == np.where(theirs > 0, 0, 1).tolist()
+            values, bounds = (found[:, 0] for found in engine.double_values(rows))
+            for value, bound, their, true in zip(values, bounds, theirs, sums, strict=True):
+                assert abs(value - their) <= bound
+                assert not bound or abs(mpf(float(value)) - (true - mpf(rho))) <= mpf(float(bound))
+
+
+@pytest.mark.parametrize("size", [0.0, 9e-151, 1e-150, 1e150, 1.1e150])
+def test_one_hot_columns_are_counted_where_no_product_leaves_the_range(size: float) -> None:
+    sv, coef = Rows.from_dense(np.eye(3)), np.array([[1.0, -1.0, -size]])
+    engine = DecisionEngine(Kernel("rbf", 1.0), sv, coef, np.zeros(1), np.array([1, 2]))
+    assert engine.one_hot == (size in (0.0, 1e-150, 1e150))
+
+
+def check_overflowing_sums() -> None:
+    """LIBSVM's order stays in range, where lanes that sum every eighth vector do not."""
+    coef = np.zeros((1, 32))
+    coef[0, [0, 1, 16]] = 1.5e300, -1.5e300, 1.5e300
+    kernel, sv = Kernel("polynomial", 1.0, degree=2), Rows.from_dense(np.full((32, 1), 100.0))
+    engine = DecisionEngine(kernel, sv, coef, np.array([1.7e308]), np.array([17, 15]))
+    rows = Rows.from_dense([[100.0]])
+    assert engine.decision_values(rows, libsvm_order=True) == pytest.approx(-2e307)
+    assert engine.labels(rows)[0].tolist() == [1]
+    assert engine.double_values(rows)[1].tolist() == [[0.0]]
+
+
+def check_equal_vectors(scale: float) -> None:
+    """Differences from the center are 0, and the scale of single precision's rows was infinite."""
+    coef = np.array([[1.0, 1.0, -2.0, -3.0], [1.0, 1.0, 1.0, -2.0]])
+    sizes, vectors = np.array([2, 1, 1]), Rows.from_dense(np.full((4, 1), scale))
+    engine = DecisionEngine(Kernel("rbf", scale**-2), vectors, coef, np.full(3, 0.01), sizes)
+    rows = Rows.from_dense(scale * np.array([[2.0], [1.5], [1.0]]))
+    values, bounds = engine.single_values(rows)
+    theirs = engine.decision_values(rows, libsvm_order=True)
+    assert (proven_signs(values, bounds) <= (np.abs(values - theirs) <= bounds)).all()
+
+
+def test_every_tier_on_the_best_instruction_set() -> None:
+    check_one_hot_scales(1)
+    check_overflowing_sums()
+    for scale in (1.0, 1e-30, 1e-48, 1e-70):
+        check_equal_vectors(scale)
