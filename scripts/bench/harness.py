@@ -413,7 +413,8 @@ def measure(
             print(f"{table.name}: left out for want of {', '.join(sorted(missing))}", file=sys.stderr)
             incomplete.add(table.marks or table.name)
         pages.setdefault(table.marks or table.name, []).extend(table.markdown(lines) if lines else [])
-    where = f"Measured on {place(found, versions)}; medians of {options.repeats}, in turn."
+    turns = f"; medians of {options.repeats}, in turn" if options.repeats > 1 else ""
+    where = f"Measured on {place(found, versions)}{turns}."
     for marks, text in pages.items():
         text = [where, "", f"    {found['command']}", "", *text]
         print("\n".join(text))

@@ -129,7 +129,7 @@ def test_labels_and_certificates_are_measured() -> None:
 def test_the_papers_figures_are_measured() -> None:
     done = run("reproduce.py", "--only", "gamma_max", "--only", "sizes", "--only", "compressed")
     assert done.returncode == 0, done.stderr
-    found = {row[1]: row[3] for row in lines(done.stdout)}
+    found = {row[1]: row[4] for row in lines(done.stdout)}
     assert found["gamma_max"] == "0.0170"
     assert found["sizes"].endswith("(1/25.2)")
     # The exact model's, by svm-predict: fixtures/golden/breast_c_rbf.stdout.
