@@ -68,7 +68,8 @@ Out<double> power_sum_coefficients(In2<double> points, In2<double> weights, Thre
         std::fill(part.begin(), part.end(), 0.0);
         for (std::size_t i = i0; i < std::min(n, i0 + kBlock); ++i) {
             part[0] += all_weights[i];
-            for (std::size_t f = 1; f < part.size(); ++f) part[f] += all_weights[n + i] * u[i * stride + f - 1];
+            if (!order) continue;
+            for (std::size_t f = 0; f < d; ++f) part[1 + f] += all_weights[n + i] * u[i * stride + f];
         }
         for (std::size_t f = 0; f < part.size(); ++f) out[f] += part[f];
     }

@@ -1,6 +1,6 @@
 // Budgeted stochastic gradient descent: the step, and the maintenance of the budget.
 #include "budget.hpp"
-#include "simd/merge_partner.hpp"
+#include "simd/merge.hpp"
 
 namespace svmfast::SVMFAST_ISA {
 namespace {
