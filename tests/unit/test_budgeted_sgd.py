@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from budget_twin import Twin, best_merge
+from command import svmfast
 from instruction_sets import ISAS, printed_on
-from program import data, svmfast
+from program import data
 from scipy.optimize import minimize
 from two_moons import block_of, kernel, refit, two_moons
 

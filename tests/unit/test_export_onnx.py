@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from command import svmfast as program
 from coupling_twin import libsvm_coupling
 from export_forms import FORMS, raw_rows
 from golden import ROOT, manifest
 from libsvm import svmutil
 from program import data, model
-from program import svmfast as program
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command import svmfast
 from every_command import COMMAND_OF, INPUTS, RUNS, inputs, outputs, words
 from meaning import FROZEN
-from program import PROGRAM, data, model, svmfast
+from program import PROGRAM, data, model
 
 from svmfast.cli import main
 from svmfast.cli.main import commands, run

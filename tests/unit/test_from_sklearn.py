@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from command import svmfast as program
 from numpy.typing import NDArray
 from program import data
-from program import svmfast as program
 from scipy import sparse
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine

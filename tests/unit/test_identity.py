@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from program import data, model, svmfast
+from command import svmfast
+from program import data, model
 from pyarrow import parquet
 from sealing import packed, unpacked
 from sklearn.svm import SVC

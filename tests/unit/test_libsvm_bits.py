@@ -11,11 +11,11 @@ import libsvm_twin
 import mpmath
 import numpy as np
 import pytest
+from command import svmfast
 from fifty_digits import kernel_values, mpf
 from hypothesis import given
 from hypothesis import strategies as st
 from libsvm import svm as libsvm
-from program import svmfast
 
 from svmfast.certificate import proven_signs
 from svmfast.formats.model_files import save_model

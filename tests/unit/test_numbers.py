@@ -9,7 +9,8 @@ from pathlib import Path
 
 import click
 import pytest
-from program import data, svmfast
+from command import svmfast
+from program import data
 
 import svmfast as package
 from svmfast.cli import main

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 import pytest
 import zstandard
-from program import data, model, svmfast
+from command import svmfast
+from program import data, model
 
 from svmfast import errors
 from svmfast.cli import main
