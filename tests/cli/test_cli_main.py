@@ -215,3 +215,22 @@ def test_a_negative_answer_has_status_1_and_no_file(line: str, tmp_path: Path) -
     done = svmfast(*(places.get(word, word) for word in line.split()), "-o", tmp_path / "out")
     assert done.returncode == 1, done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_the_last_value_counts(tmp_path: Path) -> None:
+    """As in LIBSVM's programs, for an option that is given twice."""
+
+    def content(*words: object) -> bytes:
+        done = svmfast(*map(str, words), cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return (tmp_path / "out").read_bytes()
+
+    rows = data("iris.train")
+    once = content("train", "-q", "-c", "10", "-g", "0.5", rows, "out")
+    assert content("train", "-q", "-c", "1", "-g", "9", "-c", "10", "-g", "0.5", rows, "out") == once
+    assert content("train", "-q", "-c", "1", "-g", "0.5", rows, "out") != once
+    test, exact = data("iris.test"), model("iris_c_rbf_prob")
+    once = content("predict", "-b", "1", test, exact, "out")
+    assert content("predict", "-b", "0", "-b", "1", test, exact, "out") == once
+    once = content("scale", "-l", "0", rows, "-o", "out")
+    assert content("scale", "-l", "-1", "-l", "0", rows, "-o", "out") == once

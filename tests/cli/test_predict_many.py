@@ -194,6 +194,19 @@ def test_a_run_killed_at_any_moment_can_be_repeated(tmp_path: Path) -> None:
     assert {name: text for name, text in left.items() if not name.startswith(".")} == whole
 
 
+def test_two_inputs_whose_paths_only_look_the_same(inputs: Path, tmp_path: Path) -> None:
+    part, link = inputs / "part-0", inputs / "link"
+    (tmp_path / "far" / "away").mkdir(parents=True)
+    shutil.copy(part, tmp_path / "far" / part.name)
+    link.symlink_to(tmp_path / "far" / "away")
+    other = f"{link}/../{part.name}"
+    with pytest.raises(OptionError, match=r"and '.*/link/\.\./part-0' would both be written to"):
+        package.predict_files(EXACT, [part, other], tmp_path / "out")
+    link.unlink()
+    link.symlink_to(inputs)
+    assert package.predict_files(EXACT, [part, f"{link}/part-0"], tmp_path / "out").files_predicted == 1
+
+
 def test_a_pipe_in_the_folder_is_refused(inputs: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "part-0.out")
     with pytest.raises(OptionError, match=r"part-0\.out' is not a regular file; remove it"):

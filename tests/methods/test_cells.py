@@ -55,7 +55,7 @@ def clustered(
     order=st.sampled_from([0, 1, 2, 3, "auto"]),
     classes=st.integers(2, 4),
 )
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_no_error_exceeds_its_bound(
     seed: int, gamma: float, cells: int, order: int | str, classes: int
 ) -> None:
@@ -158,7 +158,6 @@ def test_bounds_do_not_depend_on_the_unit_of_the_data(order: int, cells: int) ->
 
 
 @given(seed=st.integers(0, 2**32 - 1), gamma=st.floats(0.01, 3), negligible=st.floats(0, 10))
-@settings(max_examples=30, deadline=None)
 def test_tails_agree_however_they_are_computed(seed: int, gamma: float, negligible: float) -> None:
     rng = np.random.default_rng(seed)
     x, beta, center = rng.normal(size=(40, 3)), rng.normal(size=40), rng.normal(size=3)
