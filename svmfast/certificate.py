@@ -17,7 +17,7 @@ MAX_ORDER = 16
 #: ``exp(-gamma s) sum_j degrees_j r^j + rest_0 r^(top + 1) + rest_1 + rest_2 s + |sum| (rest_3 + rest_4 s)``
 #: for the approximate value `sum` before rho is subtracted (docs/certificate.md, theorem).
 #: ``methods.approximate.bounds`` and ``solvers.residual`` make the numbers, and
-#: ``_core/simd/polynomial_rows.inl`` evaluates them for each row.
+#: ``_core/simd/polynomial.inl`` evaluates them for each row.
 REST = 5
 #: Entries that a row may have beyond the model's features; the rounding bound does not cover longer rows.
 SPARE_ENTRIES = _core.SPARE_ENTRIES

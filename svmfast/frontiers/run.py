@@ -38,7 +38,7 @@ class FrontierRun:
         self._records: dict[str, MadeRecord] = {}  # by candidate
 
     def run(self) -> Frontier:
-        """Plan, make, measure, time, choose and confirm."""
+        """Plan; make, measure and time each candidate; time them all on; choose and confirm."""
         from svmfast import __version__
         from svmfast.frontiers.choice import choose, pareto
         from svmfast.frontiers.report import Frontier

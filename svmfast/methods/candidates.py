@@ -1,6 +1,6 @@
 """The question of ``frontier`` to a method, a CandidateRequest, and the answer: which candidates to try.
 
-The candidates themselves are in each method's function ``candidates``.
+The candidates themselves are in each method's function ``candidates``, in the module that its Method names.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def residual_tail(
     negligible: float = 0.0,
     threads: int = 1,
 ) -> Tail:
-    """Bound the residual of the expansion of order `order` about `center`, rounding included.
+    """Bound the residual of the expansion of order `order` about `center`: a bound despite its own rounding.
 
     Points that together change no value by more than `negligible` at distance `reach` from the center are
     left out of the quadratic part; the triangle inequality bounds their contribution instead, so the result

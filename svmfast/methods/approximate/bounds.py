@@ -1,4 +1,4 @@
-"""The bounds of an expansion, on truncation and rounding: the numbers of the certificate that a model stores.
+"""The numbers of a model's certificate: bounds on rounding, and with those on truncation (solvers/residual).
 
 For each function these are ``(degrees, rest)`` as :data:`svmfast.certificate.REST` explains them. Every
 constant of the rounding errors, those of an expansion and of the exact model, is derived in
