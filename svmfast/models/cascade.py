@@ -29,7 +29,7 @@ from svmfast.rows import FloatArray, Rows
 class CascadeModel(Cacheless, Model):
     """A fast model with an assumed error, and the exact model for the rows that this error leaves undecided.
 
-    Its decision values are the fast model's alone; `exact` answers rows where ``answer`` gets it as an argument.
+    Its decision values are the fast model's alone; `exact` answers rows where ``answer`` is given it.
     The two have the same type and labels. Regression is refused: a constant error says nothing about single
     rows.
     """
