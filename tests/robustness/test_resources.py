@@ -401,7 +401,7 @@ def text_in_a_header(n: int) -> Callable[[], object]:
         (endless_line, 200_000),
         (pairs_of_classes, 20_000),
         (labels_of_classes, 4000),
-        (files, 8000),
+        (files, 3000),
     ],
 )
 def test_twice_the_size_takes_less_than_three_times_the_time(
