@@ -32,7 +32,8 @@ FALLBACK = " + exact"
 class Backed(NamedTuple):
     """A model with the exact one as fallback."""
 
-    #: Answers the rows, and leaves some to the exact model: the candidate's model, or the cascade.
+    #: Answers the rows, and leaves some to the exact model, which `answer` has to be given, even if it is
+    #: inside: the candidate's model, or the cascade.
     model: Model
     #: Both in one model.
     whole: Model

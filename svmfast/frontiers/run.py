@@ -115,7 +115,7 @@ class FrontierRun:
             built = make(arguments, seconds, tick=lambda: self._show("making", candidate))
             record = MadeRecord(file_hash(self.folder.model(candidate)), built)
             self._measure(candidate, record)
-        except Failed as error:  # but for a negative answer, the next run tries again
+        except Failed as error:  # the next run tries again, unless the answer was negative
             return MadeRecord(reason=str(error), rejected=error.negative), error.negative
         except SvmfastError as error:
             return MadeRecord(reason=str(error)), True
