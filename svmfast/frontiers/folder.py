@@ -38,8 +38,8 @@ class RunFolder:
     """The output folder, with the identity of a run, its models and its records.
 
     The identity consists of everything on which models and their speeds depend: hashes of the inputs, the
-    seed, the number of threads, options for reading, the version. A folder with another identity is refused, or cleared with `overwrite`. Limits, methods and the time limit
-    may change from run to run.
+    seed, the number of threads, options for reading, the version. A folder with another identity is
+    refused, or cleared with `overwrite`. Limits, methods and the time limit may change from run to run.
     """
 
     path: Path

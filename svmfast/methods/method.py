@@ -82,7 +82,7 @@ class GivenModel:
     model: Model
     #: In messages.
     name: str
-    #: ``sha256:`` and the hash of its content: the `source` of models made from it.
+    #: ``sha256:`` and the hash of its text as svmfast writes it: the `source` of models made from it.
     identity: str
     #: Size of its file.
     n_bytes: int | None

@@ -106,8 +106,9 @@ class Expander:
     ) -> PolynomialModel:
         """Expand every function about each center.
 
-        The certificate is made for rows at distances up to `reaches` from the centers, by default for rows as
-        far out as the support vectors; it holds for all.
+        `reaches` are distances from the centers, up to which the certificate is made tight; it holds for all
+        rows. They set its last degree, and which vectors are negligible. By default 90 % of the support vectors
+        set the degree, and no vector is negligible.
         """
         sums, gamma = self.sums, self.model.kernel.gamma
         about = self.about(centers, order)
@@ -222,7 +223,7 @@ def better_center(expander: Expander, names: Sequence[str], order: int) -> str:
 
 
 def _leading_term(expander: Expander, center: FloatArray, order: int) -> float:
-    """The bound's first term at the distance of the mean support vector, over all functions."""
+    """The bound's first term at the root mean square distance of the support vectors, over all functions."""
     sums, gamma = expander.sums, expander.model.kernel.gamma
     worst = 0.0
     for p in range(sums.n_functions):

@@ -72,7 +72,7 @@ def divided(
 ) -> Divided:
     """Divide a sample of `data`, or of the support vectors, by what is needed; equal rows stay together.
 
-    If there are neither centers nor choices to make, all rows measure. Fewer than :data:`LEAST_ROWS`
+    If there are neither centers nor choices to make, all rows may measure. Fewer than :data:`LEAST_ROWS`
     distinct rows are not divided; the result is then measured on support vectors.
     """
     if data is not None and not len(data):
