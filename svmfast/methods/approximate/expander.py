@@ -107,8 +107,8 @@ class Expander:
         """Expand every function about each center.
 
         `reaches` are distances from the centers, up to which the certificate is made tight; it holds for all
-        rows. They set its last degree, and which vectors are negligible. By default 90 % of the support vectors
-        set the degree, and no vector is negligible.
+        rows. They set its last degree, and which vectors are negligible. By default 90 % of the support
+        vectors set the degree, and no vector is negligible.
         """
         sums, gamma = self.sums, self.model.kernel.gamma
         about = self.about(centers, order)
