@@ -71,6 +71,11 @@ def test_the_same_changes_are_drawn_again_and_all_of_them_are_code(scripts: Any)
     assert len({(one.file, one.line) for one in drawn[0] + drawn[1]}) == 120
 
 
+def test_the_tests_of_cpp_files_exist(scripts: Any) -> None:
+    rows = (ROOT / "scripts/mutation/cpp_tests.tsv").read_text().splitlines()[1:]
+    assert all((ROOT / f"tests/{name}.py").exists() for row in rows for name in row.split("\t")[1].split())
+
+
 def test_changes_of_cpp_leave_loops_comments_and_texts(scripts: Any) -> None:
     import changes
 

@@ -201,6 +201,10 @@ def test_figures_of_values() -> None:
     }  # fmt: skip
     same = loss(exact, exact, target, regression=True)
     assert (same.lost.value, same.differing.value) == (0, 0)
+    # Values of which none is above 0 differ as much as those with the other sign.
+    assert loss(-predicted, -np.arange(4.0), -target, regression=True).differing == (
+        loss(predicted, np.arange(4.0), target, regression=True).differing
+    )
     # Zero spread and a single row do not cause an error.
     flat = loss(np.ones(3), np.zeros(3), np.zeros(3), regression=True)
     assert flat.lost.value == np.inf
