@@ -26,7 +26,7 @@ from svmfast.rows import FloatArray, as_rows
 
 
 @needs_compiler
-@pytest.mark.parametrize("contracted", [False, True])
+@pytest.mark.parametrize("contracted", [pytest.param(False, marks=pytest.mark.nightly), True])
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("name", CASES)
 def test_certain_labels_are_the_exact_models(
