@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "csr.hpp"
+#include "arrays.hpp"
 
 namespace svmfast {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "aligned.hpp"
-#include "csr.hpp"
+#include "arrays.hpp"
 #include "dispatch.hpp"
 #include "math.hpp"
 

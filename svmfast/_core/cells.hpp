@@ -20,7 +20,7 @@
 
 #include "active_columns.hpp"
 #include "aligned.hpp"
-#include "csr.hpp"
+#include "arrays.hpp"
 #include "dispatch.hpp"
 #include "math.hpp"
 

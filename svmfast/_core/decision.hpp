@@ -12,7 +12,7 @@
 
 #include "active_columns.hpp"
 #include "aligned.hpp"
-#include "csr.hpp"
+#include "arrays.hpp"
 #include "dispatch.hpp"
 #include "kernel_kind.hpp"
 #include "math.hpp"

@@ -67,7 +67,8 @@ class FastReader {
     // Reads lines from cursor.p on as long as they are usual: labelled, single blanks, ascending indices of at most
     // eight digits, finite numbers. Stops before the first other line, or at the end of the part. (The first line of
     // the text does not count as usual, because numbers are read from their end and nothing precedes it.)
-    void read(Cursor &cursor, Block &block) {
+    // Not inlined: its loop needs all registers.
+    [[gnu::noinline]] void read(Cursor &cursor, Block &block) {
         if (!next_) return;
         while (begin_ + *next_ < cursor.p) ++next_;  // other lines have been read in the meantime
         while (cursor.p != end_ && read_row(cursor, block)) {

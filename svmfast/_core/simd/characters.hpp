@@ -1,14 +1,13 @@
 // Characters of LIBSVM data text, many at a time: where tokens end, and the numbers that digits spell. One variant with
-// SSE2, which every x86-64 has; 64-bit words on other machines, and on all with SVMFAST_PORTABLE.
+// SSE2, which every x86-64 has; 64-bit words on other machines.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
 #include "../text.hpp"
 
-#if defined(__SSE2__) && !defined(SVMFAST_PORTABLE)
+#if defined(__SSE2__)
 #include <emmintrin.h>
-#define SVMFAST_SSE2 1
 #endif
 
 namespace svmfast::characters {
@@ -18,7 +17,7 @@ using text::load8;
 
 // Bit i: whether p[i] is a colon, a blank or below a blank.
 inline std::uint64_t marks(const char *p) noexcept {
-#if defined(SVMFAST_SSE2)
+#if defined(__SSE2__)
     const __m128i blank = _mm_set1_epi8(' '), colon = _mm_set1_epi8(':');
     std::uint64_t bits = 0;
     for (int i = 0; i < 4; ++i) {
@@ -57,7 +56,7 @@ struct TwoNumbers {
 // of them is not a digit. Reading backwards aligns the last digit, and a mask replaces what precedes by zeros; then
 // neighbours are joined into pairs, fours and eights.
 inline TwoNumbers two_numbers(const char *end1, std::size_t n1, const char *end2, std::size_t n2) noexcept {
-#if defined(SVMFAST_SSE2)
+#if defined(__SSE2__)
     const __m128i text =
         _mm_set_epi64x(static_cast<long long>(load8(end2 - 8)), static_cast<long long>(load8(end1 - 8)));
     const __m128i mask = _mm_set_epi64x(static_cast<long long>(keep[n2]), static_cast<long long>(keep[n1]));
