@@ -326,6 +326,7 @@ def test_every_row_is_in_one_set(numbers: list[int], seed: int, everything: bool
     where = [{int(group[i]) for i in part} for part in parts]
     assert len(where[0] | where[1] | where[2]) == sum(map(len, where))
     assert not everything or not len(parts[2])
+    assert len(parts[1]) or len(parts[0]) == len(group)
     assert len(parts[0])
 
 

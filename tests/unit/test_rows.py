@@ -222,6 +222,11 @@ def test_entries_in_any_order_are_sorted_and_added() -> None:
     assert matrix.indices.tolist() == [2, 0, 2, 1, 1]  # the caller's matrix is unchanged
 
 
+def test_diagonals_beyond_the_rows_are_left_out() -> None:
+    matrix = sparse.dia_matrix((np.ones((1, 4)), [-1]), shape=(3, 4))
+    assert np.array_equal(Rows.from_scipy(matrix).to_dense(), matrix.toarray())
+
+
 def spoiled(form: str, name: str, change: Callable[[Any], Any]) -> Any:
     matrix = sparse.csr_matrix(np.arange(1.0, 25).reshape(6, 4)).asformat(form)
     setattr(matrix, name, change(getattr(matrix, name).copy()))
