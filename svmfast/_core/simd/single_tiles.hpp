@@ -154,8 +154,9 @@ SVMFAST_INLINE void finish(const Way &way, SingleSums &sums, std::size_t panel, 
     const SinglePack &s = way.s;
     const std::size_t at = panel * SINGLE_LANES;
     vf k[R][NF];
-    SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
-        SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v)
+    // Vectors outside: what all rows share is loaded once.
+    SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v)
+        SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
             k[r][v] = Function::of(way.argument(sum[r][v], at + v * WF, start[r]), s.e.degree);
     SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) {
         const vf c = load(s.coef.data() + at + v * WF);
