@@ -19,7 +19,8 @@ MAX_ORDER = 16
 #: ``methods.approximate.bounds`` and ``solvers.residual`` make the numbers, and
 #: ``_core/simd/polynomial.inl`` evaluates them for each row.
 REST = 5
-#: Entries that a row may have beyond the model's features; the rounding bound does not cover longer rows.
+#: Entries that a row may have beyond the model's features; the bound of longer rows is infinite
+#: (``_core/polynomial_values.cpp``).
 SPARE_ENTRIES = _core.SPARE_ENTRIES
 
 

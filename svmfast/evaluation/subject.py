@@ -1,4 +1,4 @@
-"""A model that compare measures, and what the figures of evaluation/result.py are measured from."""
+"""A model that compare measures, for the figures of evaluation/result.py; counted work, for frontier too."""
 
 from __future__ import annotations
 

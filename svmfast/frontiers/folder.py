@@ -25,7 +25,7 @@ _MOST_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class MadeRecord:
-    """The record of a candidate: its model's hash and the time to make it, or why there is no model."""
+    """The record of a candidate: its model's hash and the time to make it, or why none can be measured."""
 
     sha256: str | None = None
     build_seconds: float | None = None

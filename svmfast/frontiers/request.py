@@ -1,4 +1,7 @@
-"""The task of a run of ``svmfast frontier``: the exact model, the rows, the limits, and what may be spent."""
+"""The task of a run of ``svmfast frontier``: the exact model, the rows, the limits, what may be spent.
+
+It also completes the command line of a candidate with the paths of the run.
+"""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ class FrontierRun:
         return [point.name for point in contenders(self.measured.points(speeds), self.request.limits)]
 
     def _not_made(self, late: dict[str, str]) -> list[Missing]:
-        """List the candidates without a model, and why."""
+        """List the candidates without a measured model, and why."""
         found = []
         for one in self._candidates:
             record = self._records.get(one.name, MadeRecord())

@@ -5,7 +5,7 @@ Linear and polynomial kernels are polynomials already and are converted exactly.
 `row_parts` divides the rows. `ladder` has `expander` replace the exact model's sums (`exact_sums`):
 coefficients by ``solvers.taylor``, bounds on truncation by ``solvers.residual``, on rounding by `bounds`.
 Where there is a choice it returns those that `measuring` finds accurate on some rows. Here they are measured
-on others and raced by ``Setting.race``, and `_report` decides by ``max_diff`` whether the result is refused.
+on others and raced by ``Setting.race``; `_report` refuses a result that is inaccurate or not faster.
 """
 
 from __future__ import annotations
