@@ -62,7 +62,7 @@ void certain(const model_real *x, int n, int *proven) {
 class Compiled:
     """A C file as a library: its type of numbers, its functions, seconds of the compiler, bytes of code."""
 
-    library: ctypes.CDLL
+    loaded: ctypes.CDLL
     dtype: Any
     functions: int
     seconds: float
@@ -72,13 +72,13 @@ class Compiled:
         """Return labels (or values of a regression) and decision values."""
         labels, values = np.empty(len(x)), np.empty((len(x), self.functions), self.dtype)
         rows = np.ascontiguousarray(x, self.dtype)
-        self.library.answer(rows.ctypes, len(rows), labels.ctypes, values.ctypes)
+        self.loaded.answer(rows.ctypes, len(rows), labels.ctypes, values.ctypes)
         return labels, values
 
     def certain(self, x: FloatArray) -> NDArray[np.bool_]:
         """Return which labels the file proves."""
         rows, proven = np.ascontiguousarray(x, self.dtype), np.empty(len(x), np.int32)
-        self.library.certain(rows.ctypes, len(rows), proven.ctypes)
+        self.loaded.certain(rows.ctypes, len(rows), proven.ctypes)
         return proven.astype(bool)
 
 

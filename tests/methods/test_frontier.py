@@ -1,4 +1,7 @@
-"""``svmfast frontier``: what a run writes, continues, refuses and recommends."""
+"""``svmfast frontier``: what a run writes, continues, refuses and recommends.
+
+In one file, since most tests look at one finished run, which takes seconds.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Memory and time grow with the input: a ladder of hostile inputs for each command, and doubled sizes."""
+"""Memory and time grow with the input: a ladder of hostile inputs for each command, and doubled sizes.
+
+In one file: the ladder is one table of inputs, and both halves measure in the same way.
+"""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def _accepts(folder: Path, way: str, *arguments: str) -> None:
 class Compiled:
     """An exported file as a loaded library."""
 
-    library: ctypes.CDLL
+    loaded: ctypes.CDLL
     features: int
     functions: int
     dtype: np.dtype[np.floating]
@@ -106,7 +106,7 @@ class Compiled:
 
     def _call(self, name: str, rows: Rows | NDArray[np.floating], out: np.ndarray) -> np.ndarray:
         x = self._dense(rows) if isinstance(rows, Rows) else np.ascontiguousarray(rows, self.dtype)
-        getattr(self.library, name)(x.ctypes, len(x), out.ctypes)
+        getattr(self.loaded, name)(x.ctypes, len(x), out.ctypes)
         return out
 
     def decisions(self, rows: Rows | NDArray[np.floating]) -> np.ndarray:

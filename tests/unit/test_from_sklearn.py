@@ -1,4 +1,7 @@
-"""Models of fitted scikit-learn estimators: the same labels, values and probabilities."""
+"""Models of fitted scikit-learn estimators: the same labels, values and probabilities.
+
+In one file, since estimators and pipelines are checked by the same comparison.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Labels, probabilities and printed lines against LIBSVM itself."""
+"""Labels, probabilities and printed lines against LIBSVM itself.
+
+In one file: a head has all three, and the same models serve for them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""meka, dcpred and their parts (k-means, trees): dense linear algebra, NumPy and scikit-learn."""
+"""meka, dcpred and their parts (k-means, trees): dense linear algebra, NumPy and scikit-learn.
+
+In one file, since meka and dcpred share these parts, and the tests their problems.
+"""
 
 from __future__ import annotations
 

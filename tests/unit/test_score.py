@@ -1,4 +1,7 @@
-"""Scores, losses and skill of predictions: plain formulas, scikit-learn, intervals of stated coverage."""
+"""Scores, losses and skill of predictions: plain formulas, scikit-learn, intervals of stated coverage.
+
+In one file: losses and skill are compared with the same scores.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Tables: columns by name, every type that can be a feature, errors with file, column and row."""
+"""Tables: columns by name, every type that can be a feature, errors with file, column and row.
+
+In one file, since each form of table has to give the same rows and errors.
+"""
 
 from __future__ import annotations
 
