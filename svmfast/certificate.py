@@ -1,4 +1,4 @@
-"""What the numbers of an expansion's certificate mean, and what bounds on errors prove about signs and votes.
+"""The meaning of the numbers of a certificate, and the signs and votes that bounds on errors prove.
 
 The proofs are in docs/certificate.md. The paper's older rule is in :mod:`svmfast.validity_bound`.
 """

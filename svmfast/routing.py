@@ -10,7 +10,7 @@ from svmfast.rows import FloatArray, Rows
 
 IntArray = NDArray[np.int64]
 
-#: The children of a node are padded to a multiple of this (router.hpp).
+#: At most this many children of a node are looked at together, in single precision; others are padded.
 ROUTER_WIDTH = 16
 
 

@@ -50,6 +50,7 @@ struct type_caster<svmfast::SparseRows> {
             return caster.from_python(getattr(source, name, none()), flags, cleanup);
         };
         if (!array(indptr_, "indptr") || !array(indices_, "indices") || !array(values_, "values")) return false;
+        if (!indptr_.value.shape(0) || indices_.value.shape(0) != values_.value.shape(0)) return false;
         value = {{indptr_.value.data(), indices_.value.data(), values_.value.data()}, indptr_.value.shape(0) - 1};
         return true;
     }

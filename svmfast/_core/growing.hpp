@@ -10,6 +10,7 @@
 namespace svmfast {
 
 // std::vector would write zeros over memory that the tokenizer fills next, and copy on growth where realloc remaps.
+// Not used again after a move, but for assignment and destruction.
 template <class T>
 class Growing {
   public:

@@ -28,8 +28,8 @@ struct Header {
     }
     void end_line() {
         require(word().empty());
-        if (rest[0] == '\r') rest.remove_prefix(1);
-        require(rest[0] == '\n');
+        if (rest.substr(0, 1) == "\r") rest.remove_prefix(1);
+        require(rest.substr(0, 1) == "\n");
         rest.remove_prefix(1);
     }
     bool has(std::string_view key) const { return Header(*this).word() == key; }

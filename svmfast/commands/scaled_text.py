@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
 #: Least number of rows that a thread formats at a time.
 _ROWS_A_PIECE = 512
-_NO_LABEL = re.compile(rb"^nan ", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,8 +100,8 @@ def scaled(
     if asked.save is not None:
         with write_atomic(asked.save) as file:
             file.write(ranges_bytes(given.ranges, given.target))
-    texts = _texts(prefetch(blocks), given, threads, None if twice else seen, listener)
-    written = _write(_without_labels(texts) if reading.unlabelled else texts, output)
+    texts = _texts(prefetch(blocks), given, reading.unlabelled, threads, None if twice else seen, listener)
+    written = _write(texts, output)
     return ScaleReport(
         rows=seen.rows,
         features=max(seen.width, len(given)),
@@ -169,15 +167,10 @@ def _write(texts: Iterator[list[tuple[bytes, int]]], output: str | os.PathLike[s
     return total
 
 
-def _without_labels(texts: Iterator[list[tuple[bytes, int]]]) -> Iterator[list[tuple[bytes, int]]]:
-    """Rows without labels, which are nan in memory, have none in the output either."""
-    for pieces in texts:
-        yield [(_NO_LABEL.sub(b"", text), count) for text, count in pieces]
-
-
 def _texts(
     blocks: Iterable[Dataset],
     scaling: Scaling,
+    unlabelled: bool,
     threads: int,
     seen: ColumnExtremes | None,
     listener: Listener,
@@ -194,7 +187,8 @@ def _texts(
         def text(
             start: int, rows: Rows = block.rows, labels: Any = labels, size: int = size
         ) -> tuple[bytes, int]:
-            return scaling.text(rows[start : start + size], labels[start : start + size])
+            some = slice(start, start + size)
+            return scaling.text(rows[some], None if unlabelled else labels[some])
 
         try:
             for begin in range(0, len(block), size * threads):

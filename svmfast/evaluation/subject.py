@@ -1,19 +1,19 @@
-"""A model that compare measures, for the figures of evaluation/result.py; counted work, for frontier too."""
+"""A model that compare measures, for the figures of evaluation/result.py."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from svmfast.caches import cached
 from svmfast.evaluation.timing import first_call
 from svmfast.models.answer import Answer, answer
 from svmfast.models.base import Model
 from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion
-from svmfast.models.scaled import mean_work, with_scaling
+from svmfast.models.scaled import counted_work, with_scaling
 from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import Quality, percent, quality, values_differing_percent
@@ -66,7 +66,7 @@ class Subject:
         """Answer the timed rows as predict does."""
         return answer(self.model, self.given.timed, exact=self._inside, threads=self.given.threads)
 
-    @cached_property
+    @cached
     def quality(self) -> Quality:
         """Scores against the targets."""
         found = self.answer
@@ -78,7 +78,7 @@ class Subject:
             sides=self.head.sides,
         )
 
-    @cached_property
+    @cached
     def labels_differing(self) -> int | None:
         """Rows whose label is not the exact model's; None for regression."""
         if self.exact.head.is_regression:
@@ -87,7 +87,7 @@ class Subject:
 
     @property
     def labels_differing_limit_percent(self) -> float | None:
-        """The upper confidence bound of the share of such rows; None for the exact model itself."""
+        """The upper confidence bound of such rows, in percent; None for the exact model itself."""
         differing, rows = self.labels_differing, len(self.given.rows)
         if differing is None or self.exact is self:
             return None
@@ -104,12 +104,12 @@ class Subject:
             return None
         return values_differing_percent(self.answer.predicted, self.exact.answer.predicted)
 
-    @cached_property
+    @cached
     def exact_share(self) -> float | None:
         """The share of the rows that the embedded exact model answers; None without one."""
         return None if self._inside is None else float(np.mean(~np.asarray(self.answer.certified)))
 
-    @cached_property
+    @cached
     def errors(self) -> tuple[float, float] | None:
         """Mean and largest error of the values that predict prints: the exact model's for rows left to it."""
         if not self.head.same_functions(self.exact.head):
@@ -120,7 +120,7 @@ class Subject:
         difference = np.abs(values - self.exact.answer.decisions)
         return float(difference.mean()), float(difference.max())
 
-    @cached_property
+    @cached
     def certificate(self) -> tuple[int | None, float | None]:
         """Rows that break the certificate, and percent of certified rows.
 
@@ -139,7 +139,7 @@ class Subject:
             int(np.count_nonzero(certified_rows(head, decisions, bounds))), len(broken)
         )
 
-    @cached_property
+    @cached
     def multiply_adds(self) -> float:
         """Multiply-adds per dense row, on average over the rows."""
         given = self.given
@@ -159,20 +159,3 @@ def inside_exact(model: Model) -> KernelExpansion | None:
     if not model.has_error_bound or model.head.is_regression:
         return None
     return model.embedded_exact
-
-
-def counted_work(
-    model: Model,
-    rows: Rows,
-    exact: KernelExpansion | None = None,
-    open_share: float | None = None,
-    scaling: Scaling | None = None,
-) -> float:
-    """Multiply-adds per row, with those of `exact` for its share of the rows.
-
-    A `scaling` that the rows still need is not counted.
-    """
-    count = mean_work(model.fast_part, rows, scaling)
-    if exact is None or open_share is None:
-        return count
-    return count + open_share * mean_work(exact, rows, scaling)

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from svmfast.class_scores import LostClass, lost_classes
 from svmfast.evaluation.loss import Estimate, Loss, loss, no_loss
 from svmfast.evaluation.skill import better_than_chance
-from svmfast.evaluation.subject import counted_work
 from svmfast.frontiers.row_sets import LabelledRows
 from svmfast.methods.common.equal_rows import Counted, frequent_groups, groups_of, row_keys
 from svmfast.models.answer import answer
 from svmfast.models.base import Model
 from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion
-from svmfast.models.scaled import with_scaling
+from svmfast.models.scaled import counted_work, with_scaling
 from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import percent

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from svmfast.caches import cached
-from svmfast.errors import SvmfastError
+from svmfast.errors import MemoryLimitError, SvmfastError
 from svmfast.frontiers.child import Failed, OutOfTime, make
 from svmfast.frontiers.folder import MadeRecord, file_hash
 from svmfast.frontiers.measured import MeasuredModels
@@ -118,7 +118,7 @@ class FrontierRun:
         except Failed as error:  # the next run tries again, unless the answer was negative
             return MadeRecord(reason=str(error), rejected=error.negative), error.negative
         except SvmfastError as error:
-            return MadeRecord(reason=str(error)), True
+            return MadeRecord(reason=str(error)), not isinstance(error, MemoryLimitError)
         return record, True
 
     def _measure(self, candidate: CandidateCommand, record: MadeRecord) -> None:

@@ -43,7 +43,7 @@ class NotTried:
 
 @dataclass(frozen=True)
 class CandidateRequest:
-    """What a method derives its candidates from: the exact model, the seed, and a limit on size."""
+    """The exact model, the seed and a limit on size, from which a method derives its candidates."""
 
     exact: KernelExpansion
     seed: int

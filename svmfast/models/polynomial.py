@@ -18,8 +18,9 @@ from svmfast.errors import NotFiniteError
 from svmfast.models.base import Attempt, Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
-from svmfast.models.single_polynomial import SinglePolynomials, single_polynomials
+from svmfast.models.single_polynomial import SinglePolynomials, rounding_bytes, single_polynomials
 from svmfast.models.sizes import check_width, expect
+from svmfast.monomials import coefficient_count
 from svmfast.rows import FloatArray, Rows
 from svmfast.validity_bound import centered_squared_norms, inside_bound
 
@@ -236,8 +237,9 @@ class PolynomialModel(Cacheless, Model):
         # Offsets of the tuples by degree, the search for the nearest center, a block of dense rows.
         needed: int = 8 * (self.order + 1) * (d + 1) + (d * (16 * cells + 128) if cells > 1 else 0) + 300 * d
         needed += 100 * cells * p
-        if self.bound_degrees is not None:  # the copy in single precision, and what is rounded at a time
-            needed += 12 * self.coefficients.size + self.bound_degrees.nbytes
+        if self.bound_degrees is not None:  # for single precision
+            needed += rounding_bytes(self.coefficients.size, coefficient_count(d, self.order))
+            needed += self.bound_degrees.nbytes
         return needed + (0 if self.embedded_exact is None else self.embedded_exact.working_bytes)
 
     def with_exact(self, exact: KernelExpansion | None) -> PolynomialModel:

@@ -113,6 +113,23 @@ def mean_work(model: Model, rows: Rows, scaling: Scaling | None) -> float:
     return first + sum(n * (one - first) for n, one in found) / max(1, len(rows))
 
 
+def counted_work(
+    model: Model,
+    rows: Rows,
+    exact: KernelExpansion | None = None,
+    open_share: float | None = None,
+    scaling: Scaling | None = None,
+) -> float:
+    """Multiply-adds per row, with those of `exact` for its share of the rows.
+
+    A `scaling` that the rows still need is not counted.
+    """
+    count = mean_work(model.fast_part, rows, scaling)
+    if exact is None or open_share is None:
+        return count
+    return count + open_share * mean_work(exact, rows, scaling)
+
+
 def with_scaling(model: Model, scaling: Scaling | None) -> Model:
     """Put `scaling` in front of `model`; None changes nothing."""
     if scaling is None:

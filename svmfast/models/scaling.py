@@ -253,11 +253,15 @@ class Scaling(Cacheless):
         """The number of columns of rows after scaling."""
         return len(self) if self.ranges is not None else max(len(self), rows.n_columns)
 
-    def text(self, rows: Rows, labels: FloatArray) -> tuple[bytes, int]:
-        """Write the text that svm-scale writes for rows and labels already scaled; count its values."""
+    def text(self, rows: Rows, labels: FloatArray | None) -> tuple[bytes, int]:
+        """Write the text that svm-scale writes for rows and labels already scaled; count its values.
+
+        None writes rows without labels.
+        """
         with _named_overflow():
             arrays = self.native.apply(rows)
-        return _core.write_rows(np.ascontiguousarray(labels)[np.newaxis], *arrays, 1, 6), len(arrays[2])
+        first = np.empty((0, len(rows))) if labels is None else np.ascontiguousarray(labels)[np.newaxis]
+        return _core.write_rows(first, *arrays, 1, 6), len(arrays[2])
 
     def apply_labels(self, labels: FloatArray) -> FloatArray:
         """Scale the labels of data, ``(n,)``; `labels` themselves if there is no `target`."""

@@ -43,6 +43,15 @@ class SinglePolynomials(NamedTuple):
     degrees: FloatArray
 
 
+def rounding_bytes(size: int, largest: int) -> int:
+    """The most memory that :func:`single_polynomials` takes for so many coefficients.
+
+    The largest polynomial has `largest` of them. The copy and the multiplicities stay; six arrays of doubles,
+    of some polynomials at a time, do not.
+    """
+    return 12 * size + 52 * min(size, max(largest, _TOGETHER))
+
+
 @np.errstate(over="ignore", invalid="ignore")
 def single_polynomials(model: PolynomialModel) -> SinglePolynomials:
     """Round the coefficients of a model with bounds, and add the rounding errors to the bounds."""
@@ -59,7 +68,8 @@ def single_polynomials(model: PolynomialModel) -> SinglePolynomials:
     for order in np.unique(model.orders).tolist():
         count, power = coefficient_count(d, order), np.arange(order + 1)
         which = np.flatnonzero(model.orders.ravel() == order)
-        for some in np.array_split(which, -(-len(which) * count // _TOGETHER)):
+        sections = min(len(which), -(-len(which) * count // _TOGETHER))
+        for some in np.array_split(which, sections):
             places = starts[some, None] + np.arange(count)
             scaled = model.coefficients[places]
             for m, part in enumerate(by_degree(scaled, d, order)):

@@ -98,9 +98,10 @@ def test_provenance_cannot_act_on_a_terminal(text: str) -> None:
 
 def test_a_small_packed_file_cannot_fill_the_memory(tmp_path: Path) -> None:
     bomb = tmp_path / "rows.gz"
-    bomb.write_bytes(gzip.compress(b"1 1:0.5 2:0.25 3:1\n" * (24 << 17), compresslevel=1))
+    bomb.write_bytes(gzip.compress(b"1 1:0.5 2:0.25 3:1\n" * (24 << 18), compresslevel=1))
     words = ("predict", "-q", bomb, FIXTURES / "models" / "tie_votes.model", tmp_path / "out")
     done, peak = metered(tmp_path, *words)
     assert done.returncode == 0
-    assert (tmp_path / "out").read_bytes().count(b"\n") == 24 << 17
-    assert peak < 100  # the values of all rows alone take 75
+    assert (tmp_path / "out").read_bytes().count(b"\n") == 24 << 18
+    # All rows take 350, their values alone 150; what is read ahead depends on which thread comes first.
+    assert peak < 150

@@ -138,8 +138,9 @@ class Ladder:
         """Why `rung` is not worth building."""
         options, sums = self.options, self.expander.sums
         stored = rung.cells * sums.n_functions * coefficient_count(len(sums.features), rung.order)
-        size = 0 if self.setting.compressed else 8 * stored  # zeros compress to almost nothing
-        if options.max_bytes is not None and size > options.max_bytes:
+        # The size of a packed file, and the number of cells that are not empty, are known only afterwards.
+        known = rung.cells == 1 and not self.setting.compressed
+        if options.max_bytes is not None and known and 8 * stored > options.max_bytes:
             return f"{stored:,} numbers do not fit into {options.max_bytes:,} bytes"
         if rung == self.rungs[0]:
             return None
