@@ -56,7 +56,7 @@ def random_rows(rng: np.random.Generator, n: int, width: int) -> str:
 
 
 @pytest.mark.skipif(SVM_SCALE is None, reason="svm-scale is not installed")
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(8))
 def test_random_rows_are_scaled_to_svm_scales_bytes(seed: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(seed)
     (tmp_path / "rows").write_text(random_rows(rng, 60, 12))

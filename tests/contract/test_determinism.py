@@ -120,9 +120,9 @@ def without_clock(message: bytes) -> bytes:
     )
 
 
-#: One that predicts, one that trains and one that converts. Every method's model
-#: for two numbers of threads is compared by test_method_registry.py.
-ALWAYS = ("predict", "budget-train", "approximate, searching")
+#: One that predicts, one that trains, one that converts, one that scales, one that reports. Every
+#: method's model for two numbers of threads is compared by test_method_registry.py.
+ALWAYS = ("predict", "budget-train", "approximate, searching", "scale", "compare")
 
 
 @pytest.mark.parametrize("name", nightly_but(ALWAYS, COMMANDS))

@@ -286,6 +286,19 @@ def test_a_file_that_ends_while_it_is_read(name: str, tmp_path: Path) -> None:
     assert out.read_bytes() == OLD
 
 
+def test_two_trainings_that_write_the_same_model(tmp_path: Path) -> None:
+    out, answers = tmp_path / "out", set()
+    runs = [[*writer("budget-train", str(out)), "--seed", seed] for seed in ("1", "2")]
+    for one in runs:
+        assert svmfast(*one).returncode == 0
+        answers.add(out.read_bytes())
+    assert len(answers) == 2
+    running = [subprocess.Popen([PROGRAM, *one]) for one in runs]
+    assert [process.wait(60 * PATIENCE) for process in running] == [0, 0]
+    assert out.read_bytes() in answers
+    assert listing(tmp_path) == {"out"}
+
+
 def test_two_processes_that_write_the_same_output(tmp_path: Path) -> None:
     out = tmp_path / "out"
     answers = {

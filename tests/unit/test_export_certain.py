@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import export_twin as twin
@@ -15,6 +16,7 @@ from certain_conversions import CASES, PRECISIONS, exact_label, made
 from certain_rows import check_the_same_rows_are_certain, near_the_boundary, rows_of
 from certain_twin import error_bounds
 from fifty_digits import mpf
+from nightly import nightly_but
 
 import svmfast
 from svmfast.exports.c_arithmetic import EXP
@@ -24,11 +26,17 @@ from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import ColumnRanges, Scaling
 from svmfast.rows import FloatArray, as_rows
 
+#: These always, for machines without a fused multiply-add.
+UNCONTRACTED = [("30 features, linear", "float", False), ("three classes", "double", False)]
+
 
 @needs_compiler
-@pytest.mark.parametrize("contracted", [pytest.param(False, marks=pytest.mark.nightly), True])
-@pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("name", "precision", "contracted"),
+    nightly_but(
+        [*product(CASES, PRECISIONS, [True]), *UNCONTRACTED], product(CASES, PRECISIONS, [True, False])
+    ),
+)
 def test_certain_labels_are_the_exact_models(
     name: str, precision: str, contracted: bool, tmp_path: Path
 ) -> None:
