@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svmfast import errors
@@ -39,6 +39,7 @@ TEXTS = [b"".join((MODELS / f"{name}.model").read_bytes().splitlines(keepends=Tr
 PIECES = [b"", b" ", b"\n", b"\r", b":", b"-", b"0", b"9", b"e", b".", b"nan", b"SV", b"nr_class 2\n", b"\0", b"\xff", b"1e999"]  # fmt: skip # noqa: E501
 
 
+@settings(max_examples=8 * settings.default.max_examples)
 @given(st.data())
 def test_no_damage_crashes_or_passes_for_something_else(data: st.DataObject) -> None:
     text = bytearray(data.draw(st.sampled_from(TEXTS)))
@@ -53,6 +54,7 @@ def test_no_damage_crashes_or_passes_for_something_else(data: st.DataObject) -> 
     assert libsvm_model_bytes(parse_libsvm_model(once, "m")[0]) == once
 
 
+@settings(max_examples=8 * settings.default.max_examples)
 @given(st.sampled_from(TEXTS), st.data())
 def test_truncation_is_noticed_at_every_byte(text: bytes, data: st.DataObject) -> None:
     """A file cut anywhere before its last line end: an error, or at least a warning."""

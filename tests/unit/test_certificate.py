@@ -127,6 +127,30 @@ def test_rows_searched_for_do_not_violate(order: int, center: str) -> None:
     assert best.max() > 0.2
 
 
+def test_degree_bound_is_between_error_and_rkhs_norm() -> None:
+    rng = np.random.default_rng(3)
+    x, beta, gamma, order = rng.normal(size=(80, 5)) * 0.5, rng.normal(size=80), 0.3, 2
+    center = x.mean(axis=0)
+    tail = residual_tail(x, beta, gamma, center, order, top=14)
+    u, w = x - center, rng.normal(size=(500, 5))
+    s = (w * w).sum(axis=1)
+    r = np.sqrt(s)
+    bound = np.exp(-gamma * s) * np.polyval(tail.degrees[::-1], r) + tail.beyond * r**15
+    t = 2 * gamma * w @ u.T
+    a = beta * np.exp(-gamma * (u * u).sum(axis=1))
+    error = np.abs(np.exp(-gamma * s) * ((np.exp(t) - 1 - t - t * t / 2) @ a))
+    assert (error <= bound).all()
+    # Neither the norm of the residual nor the norms of the vectors, one by one, give a smaller bound.
+    gram = 2 * gamma * u @ u.T
+    norm = np.sqrt(a @ (np.exp(gram) - 1 - gram - gram**2 / 2) @ a)
+    v = 2 * gamma * s
+    rkhs = norm * np.exp(-gamma * s) * np.sqrt(np.exp(v) - 1 - v - v * v / 2)
+    rows = 2 * gamma * np.outer(r, np.sqrt((u * u).sum(axis=1)))
+    table = np.exp(-gamma * s) * ((np.exp(rows) - 1 - rows - rows**2 / 2) @ np.abs(a))
+    near = s < 2
+    assert (bound[near] <= np.minimum(rkhs, table)[near] * (1 + 1e-6)).all()
+
+
 def test_the_last_term_of_the_tail_is_needed() -> None:
     """Near the center it is about twice the residual, for the vector whose residual is largest."""
     for order in range(3):
@@ -252,6 +276,16 @@ def test_the_rounding_of_the_check_counts() -> None:
     """Of the identity, everything is computed exactly; of another matrix it could have been rounded."""
     d = 40
     assert largest_eigenvalue(np.eye(d)) >= 1 + product_rounding(d)[0] * math.sqrt(d)
+
+
+def test_the_largest_eigenvalue_is_never_underestimated() -> None:
+    rng = np.random.default_rng(5)
+    for d in (1, 2, 7, 40):
+        values = np.abs(rng.normal(size=d)) * 10.0 ** rng.integers(-8, 8)
+        basis = np.linalg.qr(rng.normal(size=(d, d)))[0]
+        matrix = (basis * values) @ basis.T
+        found = largest_eigenvalue(matrix)
+        assert values.max() * (1 - 1e-13) <= found <= values.max() * (1 + 1e-10)
 
 
 @pytest.mark.parametrize("d", [1, 2, 17, 65, 1000, 10**5])

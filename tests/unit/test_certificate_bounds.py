@@ -35,6 +35,19 @@ def test_gamma_max_of_model_and_data() -> None:
         largest_exponent(-1)
 
 
+def test_inside_means_every_term_is_within_three_percent() -> None:
+    rng = np.random.default_rng(1)
+    gamma, x = 0.3, rng.normal(size=(200, 4))
+    z = rng.normal(size=(300, 4)) * rng.uniform(0, 1, size=(300, 1))
+    most, norms = float((x * x).sum(axis=1).max()), (z * z).sum(axis=1)
+    inside = inside_bound(gamma, most, norms)
+    assert 0 < inside.sum() < len(z)
+    t = 2 * gamma * z @ x.T
+    error = np.abs(1 - (1 + t + t * t / 2) / np.exp(t)).max(axis=1)
+    assert error[inside].max() < 0.0306
+    assert np.array_equal(inside, 2 * gamma * np.sqrt(norms * most) < 0.5)
+
+
 @pytest.mark.parametrize("gamma", [1e-300, 1e300, 1.7e308])
 def test_an_extreme_gamma_neither_overflows_nor_vanishes(gamma: float) -> None:
     # With a zero vector, and at half and at twice the norm of the bound.

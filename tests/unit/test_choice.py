@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from losses import loss
 from program import data, model
+from scipy.stats import binom
 
 from svmfast.class_scores import ClassScore, LostClass, lost_classes
 from svmfast.errors import UnsupportedError
@@ -232,6 +233,22 @@ def losses_of(rows: int, differing: int) -> Loss:
     share = Estimate(100 * differing / rows, 100 * low, 100 * high)
     quality = Quality(accuracy=90.0, balanced_accuracy=80.0)
     return Loss(rows, quality, differing, share, share, share)
+
+
+def test_the_confirming_rows_err_with_the_stated_probability() -> None:
+    """Twenty models just beyond the limit, and choosing rows by which all of them pass."""
+    rng, rows, limit, runs = np.random.default_rng(1), 20_000, 0.5, 1000
+    most = max(k for k in range(100) if 100 * clopper_pearson(k, rows)[1] <= limit)
+    good, wrong = losses_of(rows, 0), 0
+    worst = binom.cdf(most, rows, 1.0001 * limit / 100)
+    assert 0.02 < worst < ERROR / 2
+    for differing in rng.binomial(rows, 1.0001 * limit / 100, (runs, 20)):
+        points = [
+            point(f"{i:02}", 0.1, 10.0, 100, loss_choosing=good, loss_confirming=losses_of(rows, int(k)))
+            for i, k in enumerate(differing)
+        ]
+        wrong += choose([EXACT, *points], Limits(limit)).recommended is not None
+    assert ERROR / 2 < wrong / runs < ERROR  # if all tests were equal, about 35 %
 
 
 @st.composite

@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from meaning import FROZEN
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from meaning import FROZEN, meaning
 from sealing import START, packed, resealed, unpacked
 
 from svmfast import errors
@@ -124,6 +126,25 @@ def test_headers_that_are_no_model(content: bytes) -> None:
 def test_more_bytes_than_the_arrays_need() -> None:
     with pytest.raises(errors.ModelFormatError, match="bytes after the last array"):
         open_model(resealed(TEXT + b"\0"))
+
+
+PIECES = [b"", b" ", b"\n", b"0", b"-", b"9999999999", b"\0", b"\xff", b"NaN", b"{", b"]", b",1"]
+
+
+@settings(max_examples=8 * settings.default.max_examples)
+@given(st.data())
+def test_no_damage_crashes_or_passes_for_something_else(data: st.DataObject) -> None:
+    text = bytearray(TEXT)
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(text)))
+        piece = data.draw(st.sampled_from(PIECES))
+        text[at : at + data.draw(st.sampled_from([0, 0, 1, 5]))] = piece
+    again = resealed(bytes(text))
+    try:
+        written = model_bytes(parse_model(again, "m")[0])
+    except errors.ModelFormatError:
+        return
+    assert meaning(written) == meaning(again)
 
 
 def test_numbers_that_no_file_can_hold() -> None:

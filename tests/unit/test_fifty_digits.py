@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from bound_twin import error_bounds
 from fifty_digits import exactly, kernel_values, mpf
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svmfast.kernels import DecisionEngine, Kernel
@@ -76,6 +76,7 @@ def allowed(kernel: Kernel, x: FloatArray, z: FloatArray, value: mpmath.mpf) -> 
     return 16 * UNIT * value + (mpmath.expm1(of_exponent)) * value
 
 
+@settings(max_examples=4 * settings.default.max_examples)
 @given(
     seed=st.integers(0, 2**31),
     top=st.integers(0, 30),
@@ -106,6 +107,7 @@ def test_the_bound_of_the_certificate(
     assert wanted <= mpf(float(found[0, 0])) <= wanted * (1 + mpf("2e-9"))
 
 
+@settings(max_examples=2 * settings.default.max_examples)
 @given(
     seed=st.integers(0, 2**31),
     d=st.integers(1, 5),

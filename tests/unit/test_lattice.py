@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 from fifty_digits import kernel_values, mpf
-from hypothesis import given, target
+from hypothesis import given, settings, target
 from hypothesis import strategies as st
 from single_problems import Problem, check_alone, check_labels
 
@@ -79,6 +79,7 @@ class LatticeProblem(Problem):
         return max(ratios)
 
 
+@settings(max_examples=3 * settings.default.max_examples)
 @given(
     seed=st.integers(0, 2**31),
     name=st.sampled_from(sorted(LATTICES)),
@@ -180,6 +181,20 @@ def test_bound_at_any_scale(scale: float, off: float, gamma: float) -> None:
     sv = np.full((4, 3), np.array([1.0, 1.01, 1.02 + off]) * scale)
     rows = np.array([[1.0, 1.02 + off, 1.02 + off], [1.0, 1.01, 1.01]]) * scale
     assert check_bounds(gamma, sv, np.full((3, 4), [[1.0], [2.0], [3.0]]), rows) == (scale <= 1)
+
+
+def test_bound_is_smaller_than_that_of_single_precision() -> None:
+    """Integers are exact: the bound no longer grows with the number of columns."""
+    rng = np.random.default_rng(5)
+    level = rng.integers(0, 256, (300, 400))
+    coef = np.r_[np.ones(150), -np.ones(150)][None]
+    bounds = {}
+    for name, off in (("lattice", 0.0), ("any", 0.4)):
+        sv = (level + off * rng.random(level.shape)) / 255
+        engine = engine_of(sv, coef, np.zeros(1), [150, 150], 0.05)
+        assert bool(engine._sums.lattice) == (name == "lattice")
+        bounds[name] = np.median(engine.single_values(Rows.from_dense(sv))[1])
+    assert bounds["lattice"] < 0.3 * bounds["any"]
 
 
 @pytest.mark.parametrize("mixed", [False, True])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from command import svmfast
 from fifty_digits import kernel_values, mpf
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from libsvm import svm as libsvm
 
@@ -173,6 +173,7 @@ def random_model(
 
 
 @pytest.mark.parametrize("kind", ["linear", "polynomial", "rbf", "sigmoid"])
+@settings(max_examples=4 * settings.default.max_examples)
 @given(
     seed=st.integers(0, 2**31),
     d=st.integers(1, 9),

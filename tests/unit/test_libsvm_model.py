@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from libsvm import svm as libsvm
 from numpy.typing import NDArray
@@ -142,6 +142,7 @@ def awkward_float(rng: np.random.Generator) -> float:
     return float(f"{rng.uniform(-1, 1):.{rng.integers(1, 10)}f}e{rng.integers(-12, 12)}")
 
 
+@settings(max_examples=3 * settings.default.max_examples)
 @given(st.integers(0, 2**32 - 1))
 def test_numbers_are_printed_as_c_prints_them(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -172,6 +173,7 @@ def read_as_label(token: str) -> np.ndarray:
     return tokenizer.take()[0]
 
 
+@settings(max_examples=6 * settings.default.max_examples)
 @given(st.from_regex(r"[+-]?[0-9]{0,30}\.?[0-9]{0,30}([eE][+-]?[0-9]{1,4})?", fullmatch=True))
 def test_numbers_are_read_as_python_reads_them(token: str) -> None:
     try:

@@ -14,6 +14,7 @@ from single_problems import Problem
 
 import svmfast
 from svmfast.errors import UnsupportedError
+from svmfast.formats.ranges import read_ranges
 from svmfast.models.certified import Proven, first_proven
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
@@ -57,6 +58,20 @@ def test_values_are_within_their_bounds_in_fifty_digits(
     assert made.head.predict(found.values).tolist() == made.head.predict(libsvm).tolist()
 
 
+def test_a_row_on_the_boundary_passes_every_tier() -> None:
+    problem = Problem(5, 300, 12, 2, 0.1, 1.0, 1.0, False)
+    made = expansion(problem, 2)
+    row = Rows.from_dense(problem.test[:1])
+    at = made.libsvm_values(row)[0] + problem.rho
+    seen = []
+    for offset in (0.01, 1e-9, 0.0):
+        moved = replace(made, rho=at * (1 + offset))
+        found = rounded_values(moved, row)
+        seen.append(float(found.bounds[0, 0]))
+        assert (moved.head.predict(found.values) == moved.head.predict(moved.libsvm_values(row))).all()
+    assert seen[0] > seen[1] > seen[2] == 0
+
+
 def rows_file(path: Path) -> Path:
     return data("tie_votes.test" if path.stem.startswith("tie_votes") else f"{path.stem.split('_')[0]}.test")
 
@@ -91,6 +106,18 @@ def test_where_a_certificate_has_no_meaning_it_is_refused() -> None:
         svmfast.predict(model("diabetes_eps_rbf"), rows, certify=True)
     with pytest.raises(UnsupportedError, match="precomputed"):
         svmfast.predict(model("iris_precomputed"), rows, certify=True)
+
+
+def test_a_scaled_model_certifies_the_rows_that_it_scales() -> None:
+    made, ranges = svmfast.load_model(model("diabetes_eps_rbf")), FIXTURES / "data" / "iris.ranges"
+    rows = svmfast.read_svmlight(data("iris.test")).rows
+    plain = svmfast.predict(made, read_ranges(ranges).apply(rows), tolerance=1.0)
+    both = svmfast.predict(made, rows, tolerance=1.0, scale=ranges)
+    assert plain.predicted.tobytes() == both.predicted.tobytes()
+    assert plain.error_bounds is not None
+    assert both.error_bounds is not None
+    assert plain.error_bounds.any()
+    assert plain.error_bounds.tobytes() == both.error_bounds.tobytes()
 
 
 REGRESSION = sorted((FIXTURES / "models").glob("diabetes_*.model"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sealing import packed, unpacked
 
@@ -32,6 +32,7 @@ def printed(value: float, digits: int) -> float:
     return float(f"{value:.{digits}g}")
 
 
+@settings(max_examples=20 * settings.default.max_examples)
 @given(finite, st.integers(1, 17))
 @example(-0.9921875, 6)
 @example(0.9921865, 6)

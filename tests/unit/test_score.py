@@ -291,6 +291,18 @@ def test_the_interval_of_values_covers_where_few_rows_have_the_error(
     assert covered >= 0.93 * 400
 
 
+def test_the_interval_of_values_has_an_upper_end_where_all_rows_share_the_error() -> None:
+    rng = np.random.default_rng(4)
+    covered, n = 0, 1000
+    for _ in range(300):
+        exact = rng.normal(size=n)
+        found = loss(exact + 0.01 * rng.normal(size=n), exact, np.full(n, np.nan), regression=True).differing
+        covered += found.low <= 1 <= found.high < 1.2
+    assert covered >= 0.93 * 300
+    few = loss(exact[:400] + 0.01, exact[:400], np.full(400, np.nan), regression=True).differing
+    assert few.ends(2).startswith("at least ")
+
+
 def test_skill_of_a_good_model_and_of_others() -> None:
     rng = np.random.default_rng(0)
     target = rng.integers(0, 10, 2000).astype(float)

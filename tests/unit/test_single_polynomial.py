@@ -130,6 +130,22 @@ def test_bounds_hold_in_fifty_digits(
             assert abs(mpf(float(v)) - t) <= mpf(float(b))
 
 
+@pytest.mark.parametrize("about", ["zero", "centre"])
+@pytest.mark.parametrize(("order", "d"), [(1, 8), (2, 6), (3, 5), (4, 4), (6, 3)])
+def test_rows_searched_for_stay_below_the_bound(order: int, d: int, about: str) -> None:
+    """Climb to rows with a large error / bound; random ones reach a few thousandths."""
+    rng = np.random.default_rng(order)
+    model = exact_model(order, 2, 12, d, 0.2)
+    made = in_cells(model, rng.normal(size=(1, d)) * 0.3, np.array([[order]]), about)
+    best, share = rng.normal(size=(1, d)), 0.0
+    for step in range(12):
+        for z in best + rng.normal(size=(6, d)) * 0.6 ** (step / 2):
+            found = largest_share(made, z[None])
+            if found > share:
+                best, share = z[None], found
+    assert 1e-4 < share <= 1
+
+
 @pytest.mark.parametrize(("order", "d"), [(1, 650), (2, 150), (3, 92), (4, 37)])
 def test_sparse_rows_of_any_length(order: int, d: int) -> None:
     """Rows of few entries go through pairs of entries, four at a time or alone, longer ones one by one."""
@@ -188,6 +204,16 @@ def test_models_and_rows_of_any_size(kernel: str, scale: float) -> None:
         z[3:7, :3] = model.sv.to_dense(3)[:4]
         assert_labels_agree(made, Rows.from_dense(z))
         assert largest_share(made, z[:12]) <= 1
+
+
+def test_a_single_function_is_proven_on_nearly_every_row_that_double_precision_proves() -> None:
+    model = exact_model(9, 2, 300, 10, 0.01)
+    rng = np.random.default_rng(2)
+    made = in_cells(model, np.zeros((1, 10)), np.array([[4]]), "centre")
+    rows = Rows.from_dense(rng.normal(size=(500, 10)))
+    double = certified_rows(made.head, *made.certified_values(rows)).mean()
+    assert double > 0.9
+    assert assert_labels_agree(made, rows) > double - 0.02
 
 
 def test_bounds_without_use_are_infinite() -> None:

@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 from fifty_digits import kernel_values, mpf
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from single_problems import Problem, check_alone, check_bounds, check_labels
 
@@ -16,6 +16,7 @@ from svmfast.kernels import DecisionEngine, Kernel
 from svmfast.rows import FloatArray, Rows
 
 
+@settings(max_examples=2 * settings.default.max_examples)
 @given(
     kind=st.sampled_from(["rbf", "polynomial", "sigmoid"]),
     seed=st.integers(0, 2**31),
