@@ -1,6 +1,6 @@
 """Predictions in one process: against scikit-learn-intelex, and of one row by the form in which it is given.
 
-    python scripts/bench/in_process.py [--repeats 7] [--page docs/benchmarks.md]
+    python scripts/bench/in_process.py --table in-process [--repeats 7] [--page docs/benchmarks.md]
     python scripts/bench/in_process.py --table one-row
 
 Table in-process: sigmoid and polynomial kernels, many features, regression without and with a tolerance,
