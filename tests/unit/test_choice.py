@@ -1,4 +1,7 @@
-"""frontier: the division of rows, the Pareto front, and the model that is recommended."""
+"""frontier: the division of rows, the Pareto front, and the model that is recommended.
+
+In one file, since the rule, its intervals and its error rates use the same made-up models.
+"""
 
 from __future__ import annotations
 
