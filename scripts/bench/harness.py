@@ -152,7 +152,6 @@ MODELS = {
     "pendigits_g0.5": Case("pendigits.scale.t", "pendigits.scale", "-c 10 -g 0.5"),
     "phishing": Case("phishing.s20", "phishing.s80", "-c 8 -g 0.1"),
     "w8a": Case("w8a.s20", "w8a.s80", "-c 8 -g 0.05"),
-    "page-blocks": Case("page-blocks_scale.s20", "page-blocks_scale.s80", "-c 1000 -g 0.1"),
     "magic04": Case("magic04_scale.s20", "magic04_scale.s80", "-c 100 -g 0.5"),
     "svmguide1": Case("svmguide1.scale.t", "svmguide1.scale", "-c 10 -g 2"),
     "abalone": Case("abalone_scale.s20", "abalone_scale.s80", "-s 3 -c 10 -g 0.5"),
@@ -376,6 +375,17 @@ def put_into(path: Path, tables: Sequence[str], name: str) -> None:
     path.write_text(before + begin + "\n".join(tables).rstrip() + "\n" + end + rest.split(end, 1)[1])
 
 
+def options(doc: str | None, repeats: int = 3) -> argparse.ArgumentParser:
+    """Return the command line that all scripts share."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="folder of data sets, plain or .xz (default: fixtures)")
+    parser.add_argument("--models", type=Path, help="folder of models (default: that of the data)")
+    parser.add_argument("--repeats", type=int, default=repeats, help="rounds of turns")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--svm-predict", default=shutil.which("svm-predict"), help="default: on PATH")
+    return parser
+
+
 def measure(
     doc: str | None,
     tables: Sequence[Table],
@@ -385,44 +395,38 @@ def measure(
     arguments: Callable[[argparse.ArgumentParser], None] | None = None,
 ) -> None:
     """Measure tables: the command line of a script."""
-    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, help="folder of data sets, plain or .xz (default: fixtures)")
-    parser.add_argument("--models", type=Path, help="folder of models (default: that of the data)")
-    names = [one.name for one in tables]
+    parser, names = options(doc, repeats), [one.name for one in tables]
     parser.add_argument("--table", action="append", choices=names, help="only this one (repeatable)")
     parser.add_argument("--only", action="append", metavar="WORD", help="only cases that contain this word")
-    parser.add_argument("--repeats", type=int, default=repeats, help="rounds of turns")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--svm-predict", default=shutil.which("svm-predict"), help="default: on PATH")
     parser.add_argument("--page", type=Path, help="put complete tables between the markers of this page")
     if arguments is not None:
         arguments(parser)
-    options = parser.parse_args()
-    if options.only and options.page:
+    asked = parser.parse_args()
+    if asked.only and asked.page:
         parser.error("--page takes whole tables, not --only some cases")
-    large = options.data is not None
+    large = asked.data is not None
     if not large:
-        options.data, options.models = ROOT / "fixtures/data", ROOT / "fixtures/models"
-    options.models = options.models or options.data
-    chosen = [one for one in tables if one.name in (options.table or names)]
-    found = machine(options.threads, options.svm_predict)
+        asked.data, asked.models = ROOT / "fixtures/data", ROOT / "fixtures/models"
+    asked.models = asked.models or asked.data
+    chosen = [one for one in tables if one.name in (asked.table or names)]
+    found = machine(asked.threads, asked.svm_predict)
     pages: dict[str, list[str]] = {}
     incomplete = {one.marks or one.name for one in tables if one not in chosen}
     for table in chosen:
-        lines, missing = _measured(table, options, large)
+        lines, missing = _measured(table, asked, large)
         if missing:
             print(f"{table.name}: left out for want of {', '.join(sorted(missing))}", file=sys.stderr)
             incomplete.add(table.marks or table.name)
         pages.setdefault(table.marks or table.name, []).extend(table.markdown(lines) if lines else [])
-    turns = f"; medians of {options.repeats}, in turn" if options.repeats > 1 else ""
+    turns = f"; medians of {asked.repeats}, in turn" if asked.repeats > 1 else ""
     where = f"Measured on {place(found, versions)}{turns}."
     for marks, text in pages.items():
         text = [where, "", f"    {found['command']}", "", *text]
         print("\n".join(text))
-        if options.page and marks in incomplete:
-            print(f"{options.page}: {marks} is incomplete and stays as it was", file=sys.stderr)
-        elif options.page:
-            put_into(options.page, text, marks)
+        if asked.page and marks in incomplete:
+            print(f"{asked.page}: {marks} is incomplete and stays as it was", file=sys.stderr)
+        elif asked.page:
+            put_into(asked.page, text, marks)
 
 
 def _measured(table: Table, options: argparse.Namespace, large: bool) -> tuple[list[Sequence[str]], set[str]]:

@@ -7,7 +7,7 @@ Table in-process: sigmoid and polynomial kernels, many features, regression with
 probabilities, one-class models (there against scikit-learn, since the other has none of its own), on made-up
 rows. Both libraries train with the same options; svmfast predicts with scikit-learn's model. Table one-row:
 microseconds of processor time for one row with one thread, the median and the least, by a Predictor of
-fixtures/models/photos_c_rbf.model and of a pipeline of scikit-learn. Both tables need no data.
+fixtures/models/photos_c_rbf.model (A) and of a pipeline of scikit-learn (B). Both tables need no data.
 """
 
 from __future__ import annotations
@@ -128,19 +128,19 @@ def one_row(bench: Bench, form: str) -> Iterator[Sequence[str]]:
 
                 call()
                 taken = in_turn({"": timed(call, 0.05, time.process_time)}, bench.repeats)[""]
-                line.append(f"{1e6 * np.median(taken):.0f} ({1e6 * min(taken):.0f})")
+                line.append(f"{1e6 * np.median(taken):,.0f} ({1e6 * min(taken):,.0f}) µs")
     yield line
 
 
 FORMS = ("Rows", "NumPy array (d)", "NumPy array (1, d)", "list", "DataFrame")
-ASKED = "photos: label | label, values | pipeline: label | label, values | label, probabilities"
+ASKED = "A: label | A: label, decisions | B: label | B: label, decisions | B: label, probabilities"
 TABLES = [
     Table(
         "in-process",
         "model | rows | features | SVs | svmfast | over scikit-learn-intelex | off, ours and theirs",
         MODELS, in_process, MODELS,
     ),
-    Table("one-row", f"a row as | {ASKED}", (), one_row, FORMS),
+    Table("one-row", f"a row as | {ASKED}", FORMS, one_row, FORMS),
 ]  # fmt: skip
 
 if __name__ == "__main__":

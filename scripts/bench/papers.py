@@ -1,4 +1,4 @@
-"""The tables of the papers on budget-train, meka, dcpred and compress, with other methods beside ours.
+"""The tables of the papers on budget-train, meka and dcpred, with other methods beside ours.
 
     python scripts/bench/papers.py                                                     # a check on fixtures/
     python scripts/bench/papers.py --data DIR --models DIR --table dcpred --page docs/papers.md
@@ -9,19 +9,17 @@ rows to train on, and the others. Costs are multiples of a linear model's multip
 budget-accuracy, budget-exact, budget-time   Glasmachers and Qaadan (2018), tables 2, 1 and 3
 meka                                         Si, Hsieh and Dhillon (JMLR 2017), table 7
 dcpred                                       Hsieh, Si and Dhillon (NIPS 2014), table 1
-compress                                     Xu et al., figure 3: accuracy against the number of vectors
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from harness import MODELS, PROGRAM, Bench, Table, measure, medians, process, run, seconds, spread
+from harness import MODELS, PROGRAM, Bench, Table, measure, medians, run, seconds, spread
 from reproduce import COVTYPE, IRIS, PENDIGITS, compared, run_command
 
 import svmfast
@@ -259,59 +257,6 @@ def dcpred(bench: Bench, problem: Routed) -> Iterator[Sequence[str]]:
         yield ["", f"{method}, the paper's own", f"{accuracy:.2f}", f"{theirs:g}x", "", ""]
 
 
-# --- compress
-
-METHODS = {
-    "LARS": ("--start", "lars", "--select-only"),
-    "k-means": ("--start", "kmeans", "--select-only"),
-    "compress": (),
-}
-CASES = [
-    *(("ijcnn1_c32_g2", f"--sv {n}") for n in (25, 50, 125, 248)),
-    *(("a9a_g0.02", f"--ratio {share}") for share in ("0.2%", "0.5%", "1%", "2%")),
-    *(
-        (name, f"--ratio {share}")
-        for name in ("letter_c16_g2", "usps_c10", "page-blocks", "magic04")
-        for share in ("1%", "2%", "5%", "10%")
-    ),
-]
-HEAD = (
-    "exact model | size | vectors | accuracy, %: LARS | k-means | compress | exact | exact labels, %: LARS "
-    "| k-means | compress | stated | file | time | peak | svm-predict | differing"
-)
-
-
-def compress(bench: Bench, case: tuple[str, str]) -> Iterator[Sequence[str]]:
-    """Make a model of one size by every method, and measure it on the test rows."""
-    name, size = case
-    exact, test, train = bench.model(name), bench.test(name), bench.train(name)
-    truth, theirs = bench.read(test)[1], bench.predicted(exact, test)
-    right, same, differing = [], [], 0
-    for method, how in METHODS.items():
-        small = bench.folder / method
-        made = bench.svmfast("compress", exact, "-o", small, *size.split(), "--data", train, *how, "--json")
-        ours = bench.predicted(small, test)
-        (bench.folder / f"{method}.{test.name}.answers").unlink(missing_ok=True)
-        differing += np.count_nonzero(bench.svm_predict(small, test) != ours)
-        right.append(f"{100 * np.mean(ours == truth):.2f}")
-        same.append(f"{100 * np.mean(ours == theirs):.2f}")
-    report, out = json.loads(made.out), bench.folder / "out"
-    actions = {model.name: process(bench.tool(), "-q", test, model, out) for model in (small, exact)}
-    taken = medians(actions, bench.repeats)
-    held = report["held_out"]
-    stated = " to ".join(f"{100 - held[f'labels_differing_percent_{end}']:.2f}" for end in ("high", "low"))
-    file, gain = f"1/{report['bytes_exact'] / report['bytes']:.1f}", taken[exact.name] / taken[small.name]
-    line = [
-        name,
-        f"`{size}`",
-        f"{report['support_vectors']:,}",
-        *right,
-        f"{100 * np.mean(theirs == truth):.2f}",
-    ]
-    line += [*same, stated, file, seconds(made.wall), f"{made.peak / 2**20:.0f} MiB", f"{gain:.1f}x"]
-    yield [*line, str(differing)]
-
-
 TABLES = [
     Table("budget-accuracy", f"data | B | accuracy, % | {' | '.join((*MERGES, *REMOVALS))}", BUDGETED,
           budget_accuracy, BREAST, marks="budget", left=3,
@@ -325,8 +270,6 @@ TABLES = [
           meka, [(IRIS, 8, 0.5, 2, True, ("",) * 4)], left=4),
     Table("dcpred", "data | method | accuracy, % | counted cost | time per row | training", ROUTED, dcpred,
           [SMALL], left=2),
-    Table("compress", HEAD, CASES, compress, [("breast_c_rbf", "--sv 5"), ("photos_c_rbf", "--ratio 5%")],
-          marks="frontier", left=2),
 ]  # fmt: skip
 
 if __name__ == "__main__":

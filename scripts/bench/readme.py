@@ -6,15 +6,13 @@ svm-predict and svmfast are timed as whole processes, reading and start-up inclu
 scikit-learn-intelex by their predict call alone, with rows and model in memory, which is in their favour.
 All run in turn. They fit the model's training rows with its options. Labels are compared with svm-predict's,
 row by row. Results go to scripts/bench/results/readme.json, the chart to docs/figures/speed.svg, the table
-and the gain that the first paragraph states into README.md.
+and the gain that the first paragraph states into README.md. With --draw these are made of the last results.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
-import shutil
 import statistics
 import tempfile
 from html import escape
@@ -22,23 +20,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import PROGRAM, ROOT, Bench, in_turn, machine, peers, place, process, put_into, timed
+from harness import PROGRAM, ROOT, Bench, in_turn, machine, options, peers, place, process, put_into, timed
 
 from svmfast.formats.model_files import load_model
 
 RESULTS = ROOT / "scripts/bench/results/readme.json"
 CHART = ROOT / "docs/figures/speed.svg"
 #: Programs in the order of the chart; the last three are ours.
-WAYS = (
-    "svm-predict",
-    "scikit-learn",
-    "scikit-learn-intelex",
-    "svmfast, exact",
-    "svmfast, certified",
-    "svmfast, compressed",
-)
-
-
+WAYS = ("svm-predict", "scikit-learn", "scikit-learn-intelex",
+        "svmfast, exact", "svmfast, certified", "svmfast, compressed")  # fmt: skip
 #: Options of approximate and of compress for each model; None: not made.
 WORK: dict[str, tuple[str | None, str]] = {
     "a9a_g0.01": ("--order 2", "--ratio 2%"),
@@ -52,24 +42,24 @@ def measured(bench: Bench, name: str) -> dict[str, Any]:
     model, train, test = bench.model(name), bench.train(name), bench.test(name)
     fast, small = bench.folder / f"{name}.fast", bench.folder / f"{name}.small"
     certified, compressed = WORK[name]
-    outputs = {way: bench.folder / f"{way}.out" for way in WAYS if way.startswith("svm")}
     bench.svmfast("compress", model, *compressed.split(), "--data", train, "-o", small)
     made = {"svmfast, compressed": f"compress {compressed}"}
+    predict = [PROGRAM, "predict", "-j", bench.threads]
     commands: dict[str, list[Any]] = {
         "svm-predict": [bench.tool(), test, model],
-        "svmfast, exact": [PROGRAM, "predict", test, model],
-        "svmfast, compressed": [PROGRAM, "predict", test, small],
+        "svmfast, exact": [*predict, test, model],
+        "svmfast, compressed": [*predict, test, small],
     }
     if certified is not None:
         bench.svmfast("approximate", model, *certified.split(), "--data", train, "-o", fast)
         made["svmfast, certified"] = f"approximate {certified}"
-        commands["svmfast, certified"] = [PROGRAM, "predict", "--exact", model, test, fast]
-    rows, _ = bench.read(test)
-    calls = peers(bench, name, rows)
+        commands["svmfast, certified"] = [*predict, "--exact", model, test, fast]
+    outputs = {way: bench.folder / f"{way}.out" for way in commands}
+    calls = peers(bench, name, bench.read(test)[0])
     actions = {way: process(*words, outputs[way]) for way, words in commands.items()}
     actions |= {way: timed(call) for way, call in calls.items()}
     taken = in_turn({way: actions[way] for way in WAYS if way in actions}, bench.repeats)
-    labels = {way: np.loadtxt(outputs[way]) for way in commands}
+    labels = {way: np.loadtxt(path) for way, path in outputs.items()}
     labels |= {way: np.asarray(call(), np.float64) for way, call in calls.items()}
     own = labels["svm-predict"]
     ways = {
@@ -78,11 +68,6 @@ def measured(bench: Bench, name: str) -> dict[str, Any]:
     }
     vectors = len(load_model(model).sv)  # type: ignore[attr-defined]
     return {"model": name, "rows": len(own), "support_vectors": vectors, "made": made, "ways": ways}
-
-
-def seconds_of(way: dict[str, Any]) -> float:
-    """Return the median."""
-    return statistics.median(way["seconds"])
 
 
 def shown(seconds: float) -> str:
@@ -95,32 +80,28 @@ def table(records: list[dict[str, Any]]) -> list[str]:
     heads = [f"{one['model']}: {one['rows']:,} rows, {one['support_vectors']:,} SVs" for one in records]
     out = ["| | " + " | ".join(heads) + " |", "| --- |" + " --- |" * len(heads)]
     for way in WAYS:
-        cells = []
-        for one in records:
-            known = one["ways"].get(way)
-            if known is None:
-                cells.append("-")
-                continue
-            changed = known["labels_changed"]
-            base = seconds_of(one["ways"]["svm-predict"])
-            gain = "" if way == "svm-predict" else f" ({base / seconds_of(known):.3g}x)"
-            cells.append(f"{shown(seconds_of(known))}{gain}, {changed:,} changed")
+        cells = [_cell(one, way) if way in one["ways"] else "-" for one in records]
         out.append(f"| {way} | " + " | ".join(cells) + " |")
     return out
+
+
+def _cell(record: dict[str, Any], way: str) -> str:
+    taken, changed = record["ways"][way]["median"], record["ways"][way]["labels_changed"]
+    gain = "" if way == "svm-predict" else f" ({record['ways']['svm-predict']['median'] / taken:.3g}x)"
+    return f"{shown(taken)}{gain}, {changed:,} changed"
 
 
 def claim(records: list[dict[str, Any]]) -> list[str]:
     """Return the README's first paragraph: the least and the greatest gain of ways that change no label."""
     gains = []
     for one in records:
-        base = seconds_of(one["ways"]["svm-predict"])
         ours = [known for way, known in one["ways"].items() if "svmfast" in way]
-        gains.append(max(base / seconds_of(known) for known in ours if not known["labels_changed"]))
-    least, most = math.floor(min(gains)), math.floor(max(gains))
+        fastest = min(known["median"] for known in ours if not known["labels_changed"])
+        gains.append(math.floor(one["ways"]["svm-predict"]["median"] / fastest))
     return [
         "RBF-kernel SVMs predict slowly, since every row is compared with every support vector. **svmfast",
         "scores with an existing LIBSVM or scikit-learn model:",
-        f"three public ones {least} to {most} times as fast as svm-predict,",
+        f"three public ones {min(gains)} to {max(gains)} times as fast as svm-predict,",
         "with every label unchanged** (whole processes, measured below). Where a certificate covers a row,",
         "its label is proven to be the exact model's; other rows go to that model.",
     ]
@@ -138,27 +119,22 @@ text { font: 14px system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-seri
 
 def chart(records: list[dict[str, Any]]) -> str:
     """Return the bars: a group for each model, each on its own scale."""
-    left, room, height = 190, 420, 24
-    y, out = 34, []
+    left, room, y, out = 190, 420, 34, []
     for one in records:
         words = f"{one['model']}: {one['rows']:,} rows, {one['support_vectors']:,} support vectors"
         out.append(f'<text class="head" x="8" y="{y}">{escape(words)}</text>')
         y += 12
-        longest = max(seconds_of(way) for way in one["ways"].values())
+        longest = max(way["median"] for way in one["ways"].values())
         for name, way in one["ways"].items():
-            taken, changed = seconds_of(way), way["labels_changed"]
+            changed, width = way["labels_changed"], max(2.0, room * way["median"] / longest)
             kind = "other" if "svmfast" not in name else "small" if changed else "ours"
-            width = max(2.0, room * taken / longest)
             out.append(f'<text x="{left - 10}" y="{y + 16}" text-anchor="end">{escape(name)}</text>')
-            box = f'x="{left}" y="{y + 3}" width="{width:.1f}" height="{height - 7}"'
+            box = f'x="{left}" y="{y + 3}" width="{width:.1f}" height="17"'
             out.append(f'<rect class="{kind}" {box} rx="2"/>')
-            share = f"{100 * changed / one['rows']:.2g}%"
-            note = f"{changed:,} labels changed ({share})" if changed else "no label changed"
-            out.append(
-                f'<text x="{left + width + 8:.1f}" y="{y + 16}">{shown(taken)}'
-                f'<tspan class="soft">, {note}</tspan></text>'
-            )
-            y += height
+            share = f"{changed:,} labels changed ({100 * changed / one['rows']:.2g}%)"
+            note = f'<tspan class="soft">, {share if changed else "no label changed"}</tspan>'
+            out.append(f'<text x="{left + width + 8:.1f}" y="{y + 16}">{shown(way["median"])}{note}</text>')
+            y += 24
         y += 34
     title = "Seconds to score a test set, and how many labels change"
     box = f'viewBox="0 0 900 {y - 20}" role="img" aria-label="{title}"'
@@ -167,33 +143,24 @@ def chart(records: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", type=Path, help="LIBSVM data sets, plain or .xz")
-    parser.add_argument("--models", type=Path, help="LIBSVM models, plain or .xz")
-    parser.add_argument("--svm-predict", default=shutil.which("svm-predict"), help="default: on PATH")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=2)
+    parser = options(__doc__)
     parser.add_argument("--draw", action="store_true", help="only draw again what was measured")
-    options = parser.parse_args()
-    if not options.draw and not (options.data and options.models):
+    asked = parser.parse_args()
+    if not asked.draw and not (asked.data and asked.models):
         parser.error("give --data and --models, or --draw")
-    if not options.draw:
+    if not asked.draw:
         with tempfile.TemporaryDirectory() as name:
-            bench = Bench(options, Path(name))
-            records = [measured(bench, model) for model in WORK]
-        found = {"machine": machine(options.threads, options.svm_predict), "records": records}
+            records = [measured(Bench(asked, Path(name)), model) for model in WORK]
+        found = {"machine": machine(asked.threads, asked.svm_predict), "records": records}
         RESULTS.write_text(json.dumps(found, indent=1) + "\n")
     found = json.loads(RESULTS.read_text())
+    for one in found["records"]:
+        for way in one["ways"].values():
+            way["median"] = statistics.median(way["seconds"])
     CHART.write_text(chart(found["records"]))
     versions = ("svm-predict", "scikit-learn", "scikit-learn-intelex")
-    lines = [
-        *table(found["records"]),
-        "",
-        f"Measured on {place(found['machine'], versions)}; medians, in turn.",
-    ]
-    put_into(ROOT / "README.md", lines, "speed")
+    where = f"Measured on {place(found['machine'], versions)}; medians, in turn."
+    put_into(ROOT / "README.md", [*table(found["records"]), "", where], "speed")
     put_into(ROOT / "README.md", claim(found["records"]), "claim")
 
 

@@ -179,8 +179,8 @@ def test_growth_measures_the_memory_of_each_step() -> None:
     ("script", "words", "count"),
     [
         ("in_process.py", ("--table", "one-row", "--only", "Rows"), 1),
-        pytest.param("cascade.py", ("--drawings", "5"), 2, marks=pytest.mark.nightly),
-        pytest.param("scaling.py", (), 5, marks=pytest.mark.nightly),
+        pytest.param("cascade.py", ("--drawings", "5"), 1, marks=pytest.mark.nightly),
+        pytest.param("scaling.py", (), 4, marks=pytest.mark.nightly),
         ("export.py", ("--table", "labels", "--only", "breast"), 1),
     ],
 )
