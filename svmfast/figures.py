@@ -1,7 +1,7 @@
 """Figures of reports, declared once: meaning, key and value in JSON, and column of the tables.
 
 A figure is a field made by :func:`figure`, or a property made by ``@computed.figure``, of a class that
-inherits :class:`Figures`. The JSON report, its schema (``scripts/report_schema.py``) and the tables of
+inherits :class:`Figures`. The JSON report, its schema (``svmfast --show-schema``) and the tables of
 compare follow.
 """
 

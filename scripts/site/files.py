@@ -7,9 +7,9 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
-import report_schema
 from markdown import code, escaped, table
 
+from svmfast.cli.report_schema import schema
 from svmfast.models.base import KINDS, model_class
 
 _ORIGIN = "<!-- Made by scripts/site/files.py. -->\n\n"
@@ -17,7 +17,7 @@ _ORIGIN = "<!-- Made by scripts/site/files.py. -->\n\n"
 
 def pages(docs: Path) -> dict[str, str]:
     """Write the reports' schema into `docs`, and make the pages by their paths in the reference."""
-    known = report_schema.schema()
+    known = schema()
     (docs / "report.schema.json").write_text(json.dumps(known, indent=2) + "\n")
     return {"model-kinds.md": _kinds(), "report-keys.md": _report(known)}
 

@@ -1,6 +1,6 @@
 """The JSON report of every command: a common head, then the command's own figures.
 
-docs/command-line.md explains the keys; scripts/report_schema.py prints their schema.
+docs/command-line.md explains the keys; ``svmfast --show-schema`` prints their schema.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from typing import NoReturn
 import click
 
 from svmfast import __version__
-from svmfast.cli import messages, signals
+from svmfast.cli import messages, references, signals
 from svmfast.cli.parsing import debug_option, message_of
 from svmfast.command import SECTIONS
 from svmfast.commands import command, commands
@@ -94,7 +94,7 @@ def program(ctx: click.Context) -> None:
         ctx.exit(EXIT_BAD_INPUT)
 
 
-program.params.append(debug_option())
+program.params += [debug_option(), *references.options(program)]
 
 
 def run(args: Sequence[str] | None = None) -> int:

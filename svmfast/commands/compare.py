@@ -10,8 +10,7 @@ square difference in percent of their spread (standard deviation). With `max_dif
 confidence bound of the share of labels that differ in all rows like these.
 
 '~' marks a speed-up whose 95% interval is wider than a tenth. Where other programs make wall-clock times
-vary, speed-ups are of processor time, and the title says so. `wide` and `as_json` show the rest
-(docs/command-line.md).
+vary, speed-ups are of processor time, and the title says so. `wide` and `as_json` show the rest.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 MODEL can be of any kind but cascade, with any kernel but precomputed. The labels are LIBSVM's, ties included;
 labels that the exported arithmetic changes are counted when the file is written. The C header needs no
 library and allocates nothing; if the model's classes have names, NAME_class_name(label) returns them, and for
-a model with a certificate NAME_certain() proves labels on the device. docs/export.md has walk-throughs.
+a model with a certificate NAME_certain() proves labels on the device.
 
 Only LIBSVM models can be written as LIBSVM's text. With `ranges` the scaling in the model goes to a range
 file for svm-scale.

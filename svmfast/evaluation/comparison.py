@@ -23,9 +23,7 @@ class Comparison(Figures):
     rows: int = figure("Rows that the models were compared on.")
     features: int = figure("Features of the rows: the largest index.")
     threads: int = figure("Threads.")
-    models: tuple[ModelResult, ...] = figure(
-        "Every model with its figures (docs/command-line.md), the exact one first."
-    )
+    models: tuple[ModelResult, ...] = figure("Every model with its figures, the exact one first.")
     #: The name of each label, if the classes have names.
     class_names: Mapping[float, str] | None = None
     #: Limit on the share of labels that differ; regression: on `values_differing_percent`.

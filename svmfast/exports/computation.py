@@ -192,7 +192,7 @@ def _of_scaled(model: ScaledModel) -> Computation:
 def _of_cascade(_model: CascadeModel) -> Computation:
     raise UnsupportedError(
         "a cascade consists of two models and a rule",
-        "export its fast and its exact model, and program the rule of docs/export.md",
+        "export its two models; the exact one answers where a decision value is within its error",
     )
 
 

@@ -15,9 +15,9 @@ from command import svmfast
 from every_command import COMMAND_OF, INPUTS, RUNS, outputs, words
 from json_schema import faults
 from program import PROGRAM, ROOT, data, model
-from report_schema import schema
 
 from svmfast.cli.main import commands, run
+from svmfast.cli.report_schema import schema
 
 SCHEMA: dict[str, Any] = schema()
 PAGE = (ROOT / "docs" / "command-line.md").read_text()

@@ -1,4 +1,4 @@
-"""The batch pipeline of scripts/pipeline.mk, run by make."""
+"""The batch pipeline of `svmfast --show-makefile`, run by make."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def make(cwd: Path, *words: str, train: Path | None = None) -> subprocess.Comple
         f"TEST={data('photos.test')}",
         "OPTIONS=-c 0.1",
     ]
-    command = ["make", "-f", str(ROOT / "scripts/pipeline.mk"), *settings, *words]
+    command = ["make", "-f", str(ROOT / "svmfast/cli/pipeline.mk"), *settings, *words]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120 * PATIENCE)
 
 

@@ -15,9 +15,9 @@ import pytest
 from command import svmfast
 from json_schema import faults
 from program import PROGRAM, data, model
-from report_schema import schema
 
 import svmfast as package
+from svmfast.cli.report_schema import schema
 from svmfast.errors import OptionError, WriteError
 
 EXACT = model("photos_c_rbf")

@@ -21,7 +21,7 @@ EXAMPLES = examples()
 EXEMPT = {
     "pip install": "scripts/wheel installs the package; a test would download",
     "eval ": "tests/cli/test_install.py completes commands in bash",
-    "make -f scripts/pipeline.mk": "tests/cli/test_pipeline.py runs it",
+    "make -f pipeline.mk": "tests/cli/test_pipeline.py runs it",
     "svmfast frontier photos.model": "takes minutes; tests/methods/test_frontier.py runs frontier",
     "svmfast frontier exact.model": "takes minutes, as above",
     "svmfast frontier one.model": "takes minutes; tests/methods/test_frontier_unlabelled.py runs frontier",

@@ -1,6 +1,7 @@
 # A batch pipeline: train, find a fast model within the limits, predict many files, refuse files with too few certified rows.
 #
-#     make -f scripts/pipeline.mk TRAIN=train.txt TEST=test.txt FILES="monday tuesday" OUT=out
+#     svmfast --show-makefile >pipeline.mk
+#     make -f pipeline.mk TRAIN=train.txt TEST=test.txt FILES="monday tuesday" OUT=out
 #
 # Every step is a target, so that a second run makes only files that are missing or older than their sources; -k
 # continues with the other files when one is refused, -jN predicts N at a time. A file is refused, and make ends with

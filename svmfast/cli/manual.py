@@ -1,28 +1,24 @@
-"""Writes the manual pages of all commands, from their click declarations: scripts/man FOLDER."""
+"""The manual pages of all commands, from their click declarations."""
 
 from __future__ import annotations
 
 import inspect
-import sys
-from pathlib import Path
 
 import click
 
 from svmfast import __version__
-from svmfast.cli import main
 from svmfast.commands import commands
 
 
-def pages() -> dict[str, str]:
-    """The manual pages of the program and of every command, by file name."""
+def manual_page(program: click.Group, name: str | None) -> str:
+    """The page of a command, or of the program itself, as man's source."""
     # Use the program's settings, since click caches the first help option that it creates.
-    root = click.Context(main.program, info_name="svmfast", **main.program.context_settings)
-    found = {"svmfast.1": _page(main.program, root)}
-    for name in commands():
-        command = main.program.get_command(root, name)
-        assert command is not None
-        found[f"svmfast-{name}.1"] = _page(command, click.Context(command, info_name=name, parent=root))
-    return found
+    root = click.Context(program, info_name="svmfast", **program.context_settings)
+    if name is None:
+        return _page(program, root)
+    command = program.get_command(root, name)
+    assert command is not None
+    return _page(command, click.Context(command, info_name=name, parent=root))
 
 
 def _page(command: click.Command, ctx: click.Context) -> str:
@@ -57,8 +53,3 @@ def _roff(text: str) -> str:
     """Escape what roff would interpret: backslashes, dashes, and a dot or quote that begins a line."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-")
     return f"\\&{escaped}" if escaped[:1] in (".", "'") else escaped
-
-
-if __name__ == "__main__":
-    for name, text in pages().items():
-        Path(sys.argv[1], name).write_text(text)

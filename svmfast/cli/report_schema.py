@@ -1,9 +1,8 @@
-"""Print the JSON schema of the reports of all commands, made from the declarations of their figures."""
+"""The JSON schema of the reports of all commands, made from the declarations of their figures."""
 
 from __future__ import annotations
 
 import importlib
-import json
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,7 +26,7 @@ def schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"The JSON report of an svmfast command, version {VERSION}",
-        "description": "docs/command-line.md explains the head, and names that many reports have.",
+        "description": "The head that all reports have, then the figures of each command.",
         "type": "object",
         "required": list(head),
         "properties": head,
@@ -94,7 +93,8 @@ def _hinted(cls: type) -> Iterator[tuple[Figure, Any]]:
 
 def _class(hint: Any) -> type:
     """The class of a figure with figures of its own, which may be None."""
-    return next(kind for kind in _kinds(hint) if kind is not type(None))
+    found: type = next(kind for kind in _kinds(hint) if kind is not type(None))
+    return found
 
 
 def _rule(hint: Any) -> dict[str, Any]:
@@ -138,7 +138,3 @@ def _name(kind: type) -> str:
         return "object"
     assert issubclass(kind, Sequence), kind
     return "array"
-
-
-if __name__ == "__main__":
-    print(json.dumps(schema(), indent=2))
