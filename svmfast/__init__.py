@@ -17,7 +17,7 @@ Names are imported when they are first used, so ``import svmfast`` costs next to
 # Nothing is imported here: under ``python -m svmfast`` the current folder comes first on the import
 # path, until __main__ takes it off. Type checkers and editors read __init__.pyi.
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 #: public name -> the module that defines it
 _PUBLIC = {

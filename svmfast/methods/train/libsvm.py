@@ -220,7 +220,6 @@ def _libsvm() -> Any:
     except ImportError as error:
         if error.name not in ("libsvm", "libsvm.svm"):
             raise
-        what = "models are trained"
-        instead = "pip install libsvm-official (it is compiled, so it needs a C++ compiler)"
-        raise MissingPackageError(what, "libsvm-official", instead=instead) from None
+        instead = "pip install 'svmfast[train]' (needs a C++ compiler)"
+        raise MissingPackageError("models are trained", "libsvm-official", instead=instead) from None
     return svm
