@@ -26,7 +26,6 @@ WAYS = {
     "clang++": ["clang++", "-std=c++17", "-x", "c++"],
 }
 
-CPP = tuple(way for way in WAYS if "++" in way)
 NOTHING = "int nothing(void);\nint nothing(void) { return 0; }\n"
 
 needs_compiler = pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc: C files cannot be compiled")
@@ -53,16 +52,6 @@ void certain(const model_real *x, int n, int *out) {
 """
 
 
-def compile_all_ways(export: Export, folder: Path) -> None:
-    """Compile a file with all warnings as errors, with its test and without, by itself."""
-    (folder / "model.h").write_bytes(export.data)
-    (folder / "empty.c").write_text('#include "model.h"\n' + NOTHING)
-    for way in WAYS:
-        language = "c++" if way in CPP else "c"
-        _accepts(folder, way, "empty.c")
-        _accepts(folder, way, "-DMODEL_TEST", "-DMODEL_TEST_MAIN", "-x", language, "model.h")
-
-
 def compile_together(exports: Mapping[str, Export], folder: Path) -> None:
     """Compile files, by their prefixes, as one, with all warnings as errors, with their tests and without.
 
@@ -79,11 +68,10 @@ def compile_together(exports: Mapping[str, Export], folder: Path) -> None:
 
 def _accepts(folder: Path, way: str, *arguments: str) -> None:
     """Assert that a compiler, if it is available, accepts a file without a warning."""
-    if shutil.which(way) is None:
-        return
-    command = [*WAYS[way], *WARNINGS, *arguments, "-c", "-o", "empty.o"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, (command, done.stderr[:2000])
+    if shutil.which(way) is not None:
+        command = [*WAYS[way], *WARNINGS, *arguments, "-c", "-o", "empty.o"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, (command, done.stderr[:2000])
 
 
 @dataclass
@@ -135,15 +123,9 @@ def compiled(
     answer = "model_value" if regression else "model_predict"
     # A unique name: with the same path the library that is already loaded would be used.
     name = f"{abs(hash((export.data, flags, compiler))):x}.so"
-    done = subprocess.run(
-        [
-            *(compiler, "-std=c99", "-O2", "-shared", "-fPIC", "-ffp-contract=off", *flags),
-            *(f"-DANSWER={answer}", "wrapper.c", "-o", name, "-lm"),
-        ],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-    )
+    options = ["-std=c99", "-O2", "-shared", "-fPIC", "-ffp-contract=off", *flags, f"-DANSWER={answer}"]
+    words = [compiler, *options, "wrapper.c", "-o", name, "-lm"]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[:2000]
     text = export.text
     number = lambda macro: int(text.split(f"#define MODEL_{macro} ")[1].split()[0])  # noqa: E731

@@ -116,6 +116,11 @@ def model(name: str) -> Path:
     return FIXTURES / "models" / f"{name}.model"
 
 
+def words_of(line: str) -> list[str]:
+    """The words of a command line, in which data/ and models/ are the fixtures'."""
+    return [str(FIXTURES / one) if one.startswith(("data/", "models/")) else one for one in line.split()]
+
+
 def cli_runner() -> CliRunner:
     """Return click's runner with separate stderr and stdout, which older versions need an option for."""
     apart = {"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).parameters else {}

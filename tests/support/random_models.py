@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import mpmath
 import numpy as np
 from fifty_digits import exactly, kernel_values
@@ -19,37 +21,24 @@ def random_model(
     x = rng.normal(size=(n * classes, d)) * scale + rng.normal(size=d) * scale
     x[rng.uniform(size=x.shape) < 0.3] = 0
     coef = rng.normal(size=(classes - 1, n * classes)) * size
-    return KernelExpansion(
-        head=Head("c_svc", np.arange(classes)),
-        kernel=Kernel(
-            kernel,
-            0.0 if kernel == "linear" else gamma,
-            0.7 if kernel == "polynomial" else 0.0,
-            3 if kernel == "polynomial" else 0,
-        ),
-        sv=Rows.from_dense(x),
-        sv_coef=coef,
-        rho=rng.normal(size=classes * (classes - 1) // 2),
-        nr_sv=np.full(classes, n),
-    )
+    if kernel == "polynomial":
+        kind = Kernel(kernel, gamma, 0.7, 3)
+    else:
+        kind = Kernel(kernel, 0.0 if kernel == "linear" else gamma)
+    head, rho = Head("c_svc", np.arange(classes)), rng.normal(size=classes * (classes - 1) // 2)
+    return KernelExpansion(head, kind, Rows.from_dense(x), coef, rho, np.full(classes, n))
 
 
 def exact_sums(model: KernelExpansion, z: FloatArray) -> list[list[mpmath.mpf]]:
     """Decision values with 50 digits, from the numbers of the model file."""
-    x = model.sv.to_dense(z.shape[1])
-    k, start = model.head.n_classes, np.concatenate(([0], np.cumsum(model.nr_sv)))
+    x, coef = model.sv.to_dense(z.shape[1]), [exactly(row) for row in model.sv_coef]
+    sizes = np.array([len(x), 0]) if model.nr_sv is None else model.nr_sv
+    owner, pairs = np.repeat(np.arange(len(sizes)), sizes).tolist(), list(combinations(range(len(sizes)), 2))
     out = []
     for row in z:
-        values = kernel_values(model.kernel, x, row)
-        coef, sums, pair = [exactly(row) for row in model.sv_coef], [], 0
-        for i in range(k):
-            for j in range(i + 1, k):
-                total = -mpmath.mpf(float(model.rho[pair]))
-                for at in range(start[i], start[i + 1]):
-                    total += coef[j - 1][at] * values[at]
-                for at in range(start[j], start[j + 1]):
-                    total += coef[i][at] * values[at]
-                sums.append(total)
-                pair += 1
+        values, sums = list(enumerate(kernel_values(model.kernel, x, row))), []
+        for (i, j), rho in zip(pairs, exactly(model.rho), strict=True):
+            terms = [coef[j - 1 if owner[n] == i else i][n] * v for n, v in values if owner[n] in (i, j)]
+            sums.append(mpmath.fsum(terms) - rho)
         out.append(sums)
     return out

@@ -6,6 +6,8 @@ it. The formulas are proven in docs/single-precision.md and docs/certificate.md.
 
 from __future__ import annotations
 
+from itertools import combinations, product
+
 import numpy as np
 import pytest
 
@@ -34,20 +36,17 @@ class SingleTwin:
         self.gamma, self.sv, self.coef, self.rho = gamma, sv, coef, rho
         self.n, self.d = len(sv), int(sv.any(axis=0).sum())
         self.owner = np.repeat(np.arange(len(sizes)), sizes)
-        self.engine = DecisionEngine(
-            Kernel("rbf", gamma), Rows.from_dense(sv), coef, rho, np.array(sizes) if len(sizes) > 1 else None
-        )
+        counts = np.array(sizes) if len(sizes) > 1 else None
+        self.engine = DecisionEngine(Kernel("rbf", gamma), Rows.from_dense(sv), coef, rho, counts)
         self.centered = np.count_nonzero(sv) > 0.5 * self.n * self.d
         self.center = sv.mean(axis=0) if self.centered else np.zeros(sv.shape[1])
         self.reach = float(np.sqrt(((sv - self.center) ** 2).sum(axis=1)).max())
-        k = max(len(sizes), 2)
-        self.pairs = [(i, j) for i in range(k) for j in range(i + 1, k)]
+        self.pairs = list(combinations(range(max(len(sizes), 2)), 2))
 
     def kernel_values(self, z: FloatArray) -> FloatArray:
         exponents = -self.gamma * LOG2E * ((self.sv - z[: self.sv.shape[1]]) ** 2).sum(axis=1)
         others = self.gamma * LOG2E * (z[self.sv.shape[1] :] ** 2).sum()
-        out: FloatArray = np.exp2(np.maximum(exponents - others, -126))
-        return out
+        return np.exp2(np.maximum(exponents - others, -126))
 
     def shares(self, i: int, j: int) -> FloatArray:
         """The coefficients of a pair, 0 for other classes; of a single function all."""
@@ -65,9 +64,7 @@ class SingleTwin:
             return np.abs(of_pair)
         return np.where(both | np.isin(self.owner, (i, j)), largest, 0.0)
 
-    def bounds(
-        self, z: FloatArray, exponent_error: float | None = None, total: float | None = None
-    ) -> FloatArray:
+    def bounds(self, z: FloatArray, exponent_error: float | None = None, total: float | None = None):
         d, gamma = self.d, self.gamma
         away = z.copy()
         away[: len(self.center)] -= self.center
@@ -106,28 +103,22 @@ def compare(twin: SingleTwin, z: FloatArray, exponent_error: float | None = None
 def test_single_precision(density: float, classes: int, mixed: bool) -> None:
     """Near rows: the exponent, the function, the sum. Far rows: LIBSVM's rounding. Large rho: its digits."""
     rng = np.random.default_rng(classes)
-    n, d = 30, 12
+    n, d, sizes = 30, 12, [[30], [12, 18], [12, 10, 8]][classes - 1]
     sv = rng.normal(size=(n, d)) * (rng.random((n, d)) < density)
     sv[0] = 0.5 * (density == 1)
-    sizes = [n] if classes == 1 else [12, n - 12] if classes == 2 else [12, 10, n - 22]
-    coef = rng.exponential(size=(max(classes - 1, 1), n))
-    coef *= rng.choice([-1.0, 1.0], n) if mixed else 1
+    coef = rng.exponential(size=(max(classes - 1, 1), n)) * (rng.choice([-1.0, 1.0], n) if mixed else 1)
     coef[:, 0] *= 1e-3
-    for gamma in (0.1, 3.0):
-        for scale in (0.0, 1e9):
-            pairs = max(classes * (classes - 1) // 2, 1)
-            twin = SingleTwin(gamma, sv, coef, sizes, np.full(pairs, scale))
-            for stretch in (1.0, 3.0):
-                compare(twin, np.r_[sv[3] * stretch, 0.0, 0.01])
+    for gamma, rho, stretch in product((0.1, 3.0), (0.0, 1e9), (1.0, 3.0)):
+        twin = SingleTwin(gamma, sv, coef, sizes, np.full(max(classes * (classes - 1) // 2, 1), rho))
+        compare(twin, np.r_[sv[3] * stretch, 0.0, 0.01])
 
 
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("sizes", [[8, 4], [4, 4, 4]])
 @pytest.mark.parametrize("d", [128, 129, 500])
-def test_single_precision_of_many_features(d: int, classes: int) -> None:
-    rng = np.random.default_rng(d)
-    sv, coef = rng.normal(size=(12, d)), rng.exponential(size=(classes - 1, 12))
-    sizes = [12 - 4 * (classes - 1)] + [4] * (classes - 1)
-    twin = SingleTwin(3 / d, sv, coef, sizes, np.zeros(classes * (classes - 1) // 2))
+def test_single_precision_of_many_features(d: int, sizes: list[int]) -> None:
+    rng, pairs = np.random.default_rng(d), len(sizes) - 1
+    sv, coef = rng.normal(size=(12, d)), rng.exponential(size=(pairs, 12))
+    twin = SingleTwin(3 / d, sv, coef, sizes, np.zeros(pairs * (pairs + 1) // 2))
     for stretch in (1.0, 3.0):
         compare(twin, sv[3] * stretch)
 
@@ -140,18 +131,12 @@ def test_single_precision_of_a_pair_with_tiny_coefficients() -> None:
     assert bounds[0] == pytest.approx(twin.bounds(np.array([0.9, 0.7]))[0], rel=1e-9, abs=0)
 
 
-def bound_of_dot_kernel(
-    kernel: Kernel, sv: FloatArray, coef: FloatArray, rho: float, z: FloatArray
-) -> tuple[float, float]:
+def bound_of_dot_kernel(kernel, sv, coef, rho, z) -> tuple[float, float]:
     """Return the bound of single precision for one function, and the engine's."""
     engine = DecisionEngine(kernel, Rows.from_dense(sv), coef[None], np.array([rho]), None)
     n, d = len(sv), int(sv.any(axis=0).sum())
-    x, norm, gamma, coef0 = (
-        np.sqrt((sv**2).sum(axis=1)).max(),
-        np.linalg.norm(z),
-        abs(kernel.gamma),
-        abs(kernel.coef0),
-    )
+    x, norm = np.sqrt((sv**2).sum(axis=1)).max(), np.linalg.norm(z)
+    gamma, coef0 = abs(kernel.gamma), abs(kernel.coef0)
     argument, degree, l1 = gamma * x * norm + coef0, kernel.degree, np.abs(coef).sum()
     power = kernel.kind == "polynomial"
     unit = power_of_two(gamma * x**2 + coef0) if power and gamma * x**2 + coef0 else 1.0
@@ -168,11 +153,9 @@ def bound_of_dot_kernel(
     else:
         found = (error + 1.001 * (2.0**-19 + 1.01 * 40 * U) * min(1.0, 1.01 * argument + error)) * l1
     terms, slight = np.count_nonzero(sv, axis=1).max() + np.count_nonzero(z) + 10, 1e-280
-    largest, of_kernel = (
-        ((argument + slight) ** degree, degree * (argument + slight) ** degree)
-        if power
-        else (1.0, argument + slight)
-    )
+    largest, of_kernel = 1.0, argument + slight
+    if power:
+        largest, of_kernel = (argument + slight) ** degree, degree * (argument + slight) ** degree
     found += (2 * UNIT * terms * of_kernel + 2 * UNIT * (n + 30) * largest) * l1 + 4 * UNIT * rho + lost
     return found, float(engine.single_values(Rows.from_dense(z[None]))[1][0, 0])
 
@@ -193,34 +176,32 @@ def test_single_precision_of_polynomials_and_sigmoids(kernel: Kernel, mixed: boo
     rng = np.random.default_rng(9)
     coef = rng.exponential(size=7) * (rng.choice([-1.0, 1.0], 7) if mixed else 1)
     for d in (5, 600):
-        sv = rng.normal(size=(7, d)) / np.sqrt(d)
-        across = np.zeros(d)
+        sv, across = rng.normal(size=(7, d)) / np.sqrt(d), np.zeros(d)
         across[:2] = 1.0
-        for z in (sv[2], sv[3] * 30, sv[1] * 1e-3, across * 30):
-            for rho in (0.0, 1e12):
-                expected, found = bound_of_dot_kernel(kernel, sv * (across == 0), coef, rho, z)
-                assert found == pytest.approx(expected, rel=1e-4, abs=0)
+        for z, rho in product((sv[2], sv[3] * 30, sv[1] * 1e-3, across * 30), (0.0, 1e12)):
+            expected, found = bound_of_dot_kernel(kernel, sv * (across == 0), coef, rho, z)
+            assert found == pytest.approx(expected, rel=1e-4, abs=0)
 
 
 def test_single_precision_of_kernels_ends_where_the_proof_does() -> None:
     """Arguments, and their powers, are at most 2^60 of what a row as long as a support vector has."""
-    for kernel, power in ((Kernel("polynomial", 1.0, 0.0, 3), 20), (Kernel("sigmoid", 1.0, 0.0), 60)):
-        for factor in (0.98, 1.01):
-            long = np.array([0.0, factor * 2.0**power / 1.01])
-            bound = bound_of_dot_kernel(kernel, np.eye(2)[:1], np.ones(1), 0.0, long)[1]
-            assert np.isfinite(bound) == (factor < 1)
-    for degree in (64, 65):
-        kernel = Kernel("polynomial", 1.0, 0.0, degree)
-        bound = bound_of_dot_kernel(kernel, np.eye(2)[:1], np.ones(1), 0.0, np.array([0.5, 0.0]))[1]
-        assert np.isfinite(bound) == (degree == 64)
+    cube, sigmoid = Kernel("polynomial", 1.0, 0.0, 3), Kernel("sigmoid", 1.0, 0.0)
+    ends = [
+        (one, factor * 2.0**p / 1.01, factor < 1)
+        for one, p in ((cube, 20), (sigmoid, 60))
+        for factor in (0.98, 1.01)
+    ]
+    degrees = [(Kernel("polynomial", 1.0, 0.0, degree), 0.5, degree == 64) for degree in (64, 65)]
+    for kernel, size, inside in (*ends, *degrees):
+        bound = bound_of_dot_kernel(kernel, np.eye(2)[:1], np.ones(1), 0.0, np.array([0.0, size]))[1]
+        assert np.isfinite(bound) == inside
 
 
 @pytest.mark.parametrize("t", [1e-5, 0.02, 0.4, 0.99])
 def test_single_precision_behind_a_second_order_polynomial(t: float) -> None:
     rng = np.random.default_rng(3)
     sv = rng.normal(size=(20, 3))
-    away = sv - sv.mean(axis=0)
-    gamma = 0.3 / float((away**2).sum(axis=1).max())
+    gamma = 0.3 / float(((sv - sv.mean(axis=0)) ** 2).sum(axis=1).max())
     twin = SingleTwin(gamma, sv, rng.normal(size=(1, 20)) + 1e-3, [10, 10], np.array([0.3]))
     z = np.array([1.0, 0.0, 0.0]) * t / (2 * gamma * twin.reach)
     compare(twin, sv.mean(axis=0) + z)
@@ -273,7 +254,7 @@ def test_single_precision_on_a_lattice(origin: float, off: float, d: int, expone
 )
 @pytest.mark.parametrize("size", [0.0, 1.0, 1e-280])
 @pytest.mark.parametrize("rho", [0.0, 1e-278, 1e12])
-def test_double_precision(kind: str, gamma: float, reach: float, row: float, size: float, rho: float) -> None:
+def test_double_precision(kind, gamma, reach, row, size, rho) -> None:
     rng = np.random.default_rng(5)
     sv, z = rng.normal(size=(9, 4)) * reach, np.r_[rng.normal(size=4), 0.5] * row
     coef = np.full((1, 9), size) * np.array([1.0, -1, 1, 1, 1, -1, 1, 1, 1])
@@ -283,17 +264,15 @@ def test_double_precision(kind: str, gamma: float, reach: float, row: float, siz
     x, norm = np.sqrt((sv**2).sum(axis=1)).max() + 1e-150, np.sqrt((z**2).sum()) + 1e-150
     terms, slight = 4 + 5 + 10, 1e-280 * (1 + gamma + x + norm)
     argument = (x * norm if kind == "linear" else gamma * x * norm + kernel.coef0) + slight
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         largest, of_kernel = {
             "rbf": (1.0, gamma * (x + norm) ** 2 + slight),
             "linear": (argument, argument),
             "polynomial": (np.float64(argument) ** 3, 3 * np.float64(argument) ** 3),
             "sigmoid": (1.0, argument),
         }[kind]
-    of_kernel = 2 * UNIT * terms * of_kernel + 1e-300
-    of_sum = of_kernel + 2 * UNIT * (9 + 30) * largest
-    with np.errstate(invalid="ignore"):
-        allowed = of_sum * np.float64(9 * size)
+        of_kernel = 2 * UNIT * terms * of_kernel + 1e-300
+        allowed = (of_kernel + 2 * UNIT * (9 + 30) * largest) * np.float64(9 * size)
     allowed += 2 * UNIT * (terms if kind == "linear" else 2) * rho + 1e-300 * (1 + norm)
     if not abs(values[0, 0]) > allowed or (kind == "rbf" and of_kernel >= 1e-9):
         allowed = 0.0  # summed in LIBSVM's order

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from program import data, model, on_a_terminal
+from program import on_a_terminal, words_of
 
 from svmfast.display import shell_line, shown
 from svmfast.errors import InputError, OptionError, WriteError
@@ -43,19 +43,14 @@ def test_unprintable_characters_become_escapes(text: str | bytes, escaped: str) 
     assert shown(text) == escaped
 
 
-@given(ANY_TEXT)
-def test_shown_text_is_printable_and_shown_again_unchanged(text: str) -> None:
-    escaped = shown(text)
-    assert escaped.isprintable()
-    assert shown(escaped) == escaped
-    escaped.encode()
-
-
 @given(ANY_TEXT, st.integers(min_value=3, max_value=30))
-def test_a_length_limit_holds_and_cuts_no_escape(text: str, limit: int) -> None:
-    escaped = shown(text, limit)
+def test_shown_text_is_printable_and_a_length_limit_cuts_no_escape(text: str, limit: int) -> None:
+    whole, escaped = shown(text), shown(text, limit)
+    assert whole.isprintable()
+    assert shown(whole) == whole
+    whole.encode()
     assert len(escaped) <= limit
-    assert escaped == shown(text) or (escaped.endswith("...") and shown(text).startswith(escaped[:-3]))
+    assert escaped == whole or (escaped.endswith("...") and whole.startswith(escaped[:-3]))
     assert shown("\n" * 4, 7) == r"\n\n..."
 
 
@@ -69,17 +64,8 @@ def test_errors_are_one_line_and_keep_their_arguments() -> None:
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
 def test_a_shell_reads_the_words_back() -> None:
-    words = [
-        "plain",
-        "two words",
-        "it's",
-        "a\nb",
-        "\x1b[31m",
-        os.fsdecode(b"\xff8'\\"),
-        "$(x)",
-        "é\u202e1",
-        "",
-    ]
+    words = ["plain", "two words", "it's", "a\nb", "\x1b[31m", os.fsdecode(b"\xff8'\\"), "$(x)", "é\u202e1"]
+    words.append("")
     line = shell_line(words)
     assert line.isprintable()
     done = subprocess.run(["bash", "-c", f"printf '%s\\0' {line}"], capture_output=True, check=True)
@@ -134,29 +120,27 @@ def test_a_page_is_whole_and_needs_no_network() -> None:
     assert not re.findall(r"https?://|@import|url\(", whole)
 
 
-def test_a_difference_of_zero_is_drawn_beyond_all_shares() -> None:
-    marks = [Mark(str(y), [], "#000000", 1.0 + y, y, True) for y in (0.0, 0.01, 5.0)]
+def circles(*marks: Mark) -> tuple[list[float], str]:
+    """Heights of marks from left to right, and the figure."""
     svg = scatter(marks, None, "y", "")
-    places = sorted((float(x), float(y)) for x, y in re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)"', svg))
-    heights = [y for _, y in places]
-    assert heights == sorted(heights)
-    assert len(set(heights)) == 3
+    places = re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)"', svg)
+    return [y for _, y in sorted((float(x), float(y)) for x, y in places)], svg
 
 
-def test_marks_show_which_models_no_other_one_beats() -> None:
-    def drawn(on_front: bool) -> str:
-        return scatter([Mark("a", [], "#123456", 1.0, 1.0, on_front)], None, "y", "")
+def test_a_difference_of_zero_is_drawn_beyond_all_shares() -> None:
+    heights, _ = circles(*(Mark("", [], "#000000", 1.0 + y, y, True) for y in (0.0, 0.01, 5.0)))
+    assert heights[0] < heights[1] < heights[2]
 
-    for on_front in (True, False):
-        assert drawn(on_front).count('fill="#123456"') == on_front
-        assert drawn(on_front).count(">a</text>") == on_front
+
+@pytest.mark.parametrize("on_front", [True, False])
+def test_marks_show_which_models_no_other_one_beats(on_front: bool) -> None:
+    _, svg = circles(Mark("a", [], "#123456", 1.0, 1.0, on_front))
+    assert (svg.count('fill="#123456"'), svg.count(">a</text>")) == (on_front, on_front)
 
 
 def test_names_of_marks_do_not_cover_each_other() -> None:
-    marks = [Mark(name, [], "#000000", 9.0, 1.0, True, name == "chosen") for name in ("other", "chosen")]
-    svg = scatter(marks, None, "y", "")
-    assert ">chosen</text>" in svg
-    assert ">other</text>" not in svg
+    _, svg = circles(*(Mark(name, [], "", 9.0, 1.0, True, name == "chosen") for name in ("other", "chosen")))
+    assert (svg.count(">chosen</text>"), svg.count(">other</text>")) == (1, 0)
 
 
 #: Acts like a reader, and stores the results in an attribute.
@@ -186,65 +170,32 @@ def test_a_browser_sorts_and_shows(tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     path.write_bytes(example().replace(b"</body>", DRIVER.encode() + b"</body>"))
     words = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
-    done = subprocess.run(
-        [str(CHROMIUM), *words, "--dump-dom", path.as_uri()],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
+    words = [str(CHROMIUM), *words, "--dump-dom", path.as_uri()]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
     found = re.search(r'data-found="([^"]*)"', done.stdout)
     assert found is not None
     assert found[1].split("|") == ["cba", "bca", "abc", "block", "0.2% differs", "none"]
 
 
-TREE = ("--clusters", "3", "--landmarks", "4", "--rank", "4")
-
-
-PHASES: dict[str, tuple[list[object], list[str]]] = {
-    "budget-train": (
-        ["budget-train", data("breast.train"), "o", "-B", "9", "-g", "0.1"],
-        ["read", "train", "refit"],
+RATHER_EXACT = "models/digits_nu_rbf.model models/digits_c_rbf_prob.model --data data/digits.test"
+#: Commands and the words of their bars.
+PHASES = {
+    "budget-train data/breast.train o -B 9 -g 0.1": "read|train|refit",
+    "dcpred data/breast.train -o o --from models/breast_c_rbf.model --max-operations 30": (
+        "read|exact model on the rows|clusters|leaves"
     ),
-    "dcpred --max-operations": (
-        [
-            *("dcpred", data("breast.train"), "-o", "o", "--from", model("breast_c_rbf")),
-            *("--max-operations", "30"),
-        ],
-        ["read", "exact model on the rows", "clusters", "leaves"],
+    "meka data/breast.train -o o --task ridge --clusters 3 --landmarks 4 --rank 4": (
+        "read|clusters|landmarks|blocks|solve"
     ),
-    "meka": (
-        ["meka", data("breast.train"), "-o", "o", "--task", "ridge", *TREE],
-        ["read", "clusters", "landmarks", "blocks", "solve"],
-    ),
-    "cascade": (
-        [
-            *(
-                "cascade",
-                "--force",
-                "fast",
-                model("digits_c_rbf_prob"),
-                "--data",
-                data("digits.test"),
-                "-o",
-                "o",
-            ),
-            *("--max-diff", "5%"),
-        ],
-        ["read", "rows"],
-    ),
+    f"cascade --force {RATHER_EXACT} -o o --max-diff 5%": "read|rows",
 }
 
 
-@pytest.mark.parametrize("name", PHASES)
-def test_every_phase_has_its_bar(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    words, phases = PHASES[name]
-    if name == "cascade":
-        on_a_terminal("compress", model("digits_c_rbf_prob"), "--sv", "60", "-o", "fast", "--iterations", "5")
-    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", on_a_terminal(*words).decode())
-    for phase in phases:
-        assert re.search(rf"(?<![a-z]){re.escape(phase)}", shown), (phase, shown)
+@pytest.mark.parametrize("words", PHASES, ids=lambda words: words.split()[0])
+def test_every_phase_has_its_bar(words: str, tmp_path: Path) -> None:
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", on_a_terminal(*words_of(words), cwd=tmp_path).decode())
+    for phase in PHASES[words].split("|"):
+        assert re.search(rf"(?<![a-z]){phase}", shown), (phase, shown)
 
 
 def test_work_divided_among_threads_is_counted() -> None:

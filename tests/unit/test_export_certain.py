@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -24,31 +23,25 @@ from svmfast.exports.certain import MODEL_UNITS, bound_of, entry_errors
 from svmfast.exports.computation import computation_of
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import ColumnRanges, Scaling
-from svmfast.rows import FloatArray, as_rows
+from svmfast.rows import as_rows
 
-#: These always, for machines without a fused multiply-add.
-UNCONTRACTED = [("30 features, linear", "float", False), ("three classes", "double", False)]
+ALL = list(product(CASES, PRECISIONS, [True, False]))
+#: Without contraction for machines without a fused multiply-add.
+ALWAYS = [("30 features, linear", "float", False), ("three classes", "double", False)]
+ALWAYS += [one for one in ALL if one[2]]
 
 
 @needs_compiler
-@pytest.mark.parametrize(
-    ("name", "precision", "contracted"),
-    nightly_but(
-        [*product(CASES, PRECISIONS, [True]), *UNCONTRACTED], product(CASES, PRECISIONS, [True, False])
-    ),
-)
-def test_certain_labels_are_the_exact_models(
-    name: str, precision: str, contracted: bool, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(("name", "precision", "contracted"), nightly_but(ALWAYS, ALL))
+def test_certain_labels_are_the_exact_models(name, precision, contracted, tmp_path) -> None:
     """For rows with values of 0.01 to 3 times the bound, and for rows that round to these."""
     if contracted and not fused():
         pytest.skip("this machine has no fused multiply-add")
     exact, fast = made(name)
     flags = fused() if contracted else ()
-    file = compiled(svmfast.export(fast, precision=precision), tmp_path, *flags, compiler="gcc")
+    file = compiled(svmfast.export(fast, precision=precision), tmp_path, *flags)
     computation, kind = computation_of(fast), file.dtype
     bound = bound_of(computation, kind)
-    assert bound is not None
     rng = np.random.default_rng(3)
     plain = rows_of(exact, file, rng, 200)
     seen = near_the_boundary(file, plain)
@@ -58,18 +51,12 @@ def test_certain_labels_are_the_exact_models(
     # One of the pairs decides; a step across its boundary changes its value by a multiple of its bound.
     pair = np.abs(values).argmin(axis=1)[:, None]
     step = rng.normal(size=seen.shape) * np.abs(seen).max() * 1e-4
-    slope = np.take_along_axis(
-        twin.values(computation, as_rows(seen + step), np.float64)[0]
-        - twin.values(computation, as_rows(seen), np.float64)[0],
-        pair,
-        axis=1,
-    )
+    there, here = (twin.values(computation, as_rows(at), np.float64)[0] for at in (seen + step, seen))
+    slope, limit = (np.take_along_axis(of, pair, axis=1) for of in (there - here, limits))
     share = 10 ** rng.uniform(-3, 0.5, size=(len(seen), 1)) * rng.choice([-1, 1], size=(len(seen), 1))
-    limit = np.take_along_axis(limits, pair, axis=1)
     seen = np.vstack([seen + step * np.clip(share * limit / slope, -1e3, 1e3), plain[:8]]).astype(kind)
+    unit, wrong = float(np.finfo(kind).eps) / 2, 0
     sure, answers = file.certain(seen), file.answers(seen)
-    unit = float(np.finfo(kind).eps) / 2
-    wrong = 0
     for row, certainly, label in zip(seen.astype(np.float64), sure, answers, strict=True):
         # The row, and the ends of the interval that rounds to it.
         for moved in (row, row * (1 + unit * rng.choice([-1.0, 1.0], size=len(row)))):
@@ -87,80 +74,47 @@ def test_certain_labels_are_the_exact_models(
 def test_the_file_is_certain_where_the_twin_is(name: str, precision: str, tmp_path: Path) -> None:
     exact, fast = made(name)
     file = compiled(svmfast.export(fast, precision=precision), tmp_path)
-    rng = np.random.default_rng(2)
-    check_the_same_rows_are_certain(computation_of(fast), file, rows_of(exact, file, rng, 400))
+    rows = rows_of(exact, file, np.random.default_rng(2), 400)
+    check_the_same_rows_are_certain(computation_of(fast), file, rows)
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
-def test_the_error_of_the_exponential(precision: str) -> None:
-    """Against 50 digits: at most 4 units, where the bound allows 8."""
-    kind = np.dtype(PRECISIONS[precision])
-    least = EXP[kind][0]
-    rng = np.random.default_rng(1)
+@pytest.mark.parametrize("kind", [np.dtype(kind) for kind in PRECISIONS.values()], ids=str)
+def test_the_errors_of_functions(kind: np.dtype) -> None:
+    """Of the exponential at most 4 units, where the bound allows 8."""
+    rng, least, unit = np.random.default_rng(1), EXP[kind][0], float(np.finfo(kind).eps) / 2
     t = -np.concatenate([rng.random(1500) * -least, 10.0 ** rng.uniform(-12, 1.9, 500), [0, -least]])
-    t = np.maximum(t, least).astype(kind)
-    found = twin.exp(t)
-    unit = float(np.finfo(kind).eps) / 2
-    worst = max(
-        float(abs(mpf(float(value)) / mpmath.exp(mpf(float(at))) - 1)) / unit
-        for value, at in zip(found, t, strict=True)
+    t, s = np.maximum(t, least).astype(kind), (10.0 ** rng.uniform(-30, 30, 500)).astype(kind)
+    x = np.concatenate([np.linspace(-3, 3, 400), [1e-8, -1e-30, 40, -1e4]]).astype(kind)
+    functions = (
+        (twin.exp, mpmath.exp, t, 4),
+        (twin.root, mpmath.sqrt, s, 2),
+        (twin.tanh, mpmath.tanh, x, 16),
     )
-    assert worst < 4
+    for function, exactly, at, units in functions:
+        pairs = zip(function(at).tolist(), at.tolist(), strict=True)
+        assert max(abs(mpf(found) / exactly(mpf(one)) - 1) for found, one in pairs) < units * unit
     beyond = twin.exp(np.array([least * 1.01, -np.inf, np.nan], dtype=kind))
     assert beyond[0] == beyond[1] == 0
     assert np.isnan(beyond[2])
 
 
-def test_the_errors_of_roots_and_hyperbolic_tangents() -> None:
-    for kind in PRECISIONS.values():
-        s = (10.0 ** np.random.default_rng(1).uniform(-30, 30, 500)).astype(kind)
-        unit = float(np.finfo(kind).eps) / 2
-        assert np.abs(twin.root(s) / np.sqrt(s.astype(np.longdouble)) - 1).max() < 2 * unit
-        x = np.concatenate([np.linspace(-3, 3, 400), [1e-8, -1e-30, 40, -1e4]]).astype(kind)
-        assert np.abs(twin.tanh(x) / np.tanh(x.astype(np.longdouble)) - 1).max() < 16 * unit
+LOW = np.random.default_rng(4).normal(size=4) * 50
+WIDTH = np.random.default_rng(5).uniform(0.5, 90, size=4)
 
 
-def _ends(d: int) -> tuple[FloatArray, FloatArray]:
-    rng = np.random.default_rng(4)
-    low = rng.normal(size=d) * 50
-    return low, low + rng.uniform(0.5, 90, size=d)
+def _ranges(digits: int | None) -> Scaling:
+    high = np.array([LOW[0], *(LOW + WIDTH)[1:]])  # the first column is dropped
+    return Scaling.from_ranges(LOW, high, -1.0, 1.0, digits=digits)
 
 
-def _ranges(d: int, digits: int | None = 6) -> Scaling:
-    low, high = _ends(d)
-    high[0] = low[0]  # a column that is dropped
-    return Scaling.from_ranges(low, high, -1.0, 1.0, digits=digits)
-
-
-def _standard(d: int) -> Scaling:
-    low, high = _ends(d)
-    return Scaling((low + high) / 2, 3 / (high - low))
-
-
-def _clipped(d: int) -> Scaling:
-    low, high = _ends(d)
-    return Scaling((low + high) / 2, 2.1 / (high - low), clip=(-0.9, 0.93))
-
-
-SCALINGS: dict[str, Callable[[int], Scaling]] = {
-    "a range file": _ranges,
-    "a range file, two digits": lambda d: _ranges(d, 2),
-    "ranges without digits": lambda d: _ranges(d, None),
-    "standardized": _standard,
-    "clipped": _clipped,
+SCALINGS = {
+    "a range file": _ranges(6),
+    "a range file, two digits": _ranges(2),
+    "ranges without digits": _ranges(None),
+    "standardized": Scaling(LOW + WIDTH / 2, 3 / WIDTH),
+    "clipped": Scaling(LOW + WIDTH / 2, 2.1 / WIDTH, clip=(-0.9, 0.93)),
 }
-
-
-def raw_rows(scaling: Scaling, rng: np.random.Generator, n: int) -> FloatArray:
-    """Rows that the scaling maps to about the interval of -1 to 1."""
-    z = rng.uniform(-1.05, 1.05, size=(n, len(scaling)))
-    return np.where(
-        scaling.factor != 0, z / np.where(scaling.factor != 0, scaling.factor, 1) + scaling.offset, 1.0
-    )
-
-
-STEP = 2.0**-12
-U = 2.0**-24
+STEP, U = 2.0**-12, 2.0**-24
 
 
 @pytest.mark.parametrize(
@@ -179,9 +133,7 @@ U = 2.0**-24
         (Scaling(np.zeros(1), np.ones(1), clip=(-1.0, 1 + STEP + 0.99 * U)), 2.0, 0.3),
     ],
 )
-def test_scaled_entries_are_within_their_bound_and_not_far(
-    scaling: Scaling, entry: float, least: float
-) -> None:
+def test_scaled_entries_are_within_their_bound_and_not_far(scaling, entry, least) -> None:
     """The file's entry in single precision against the model's, for the entry and ends of its interval."""
     kind = np.dtype(np.float32)
     relative, absolute = entry_errors(scaling, kind, U)
@@ -201,9 +153,8 @@ def test_the_model_rounds_too() -> None:
     lower, upper = -1.0002236638026591, 1.0009015914322836
     scaling = Scaling.from_ranges(np.array([least]), np.array([most]), lower, upper, digits=None)
     theirs = float(scaling.apply(as_rows(np.array([[entry]]))).to_dense(1)[0, 0])
-    exact = Fraction(lower) + (Fraction(upper) - Fraction(lower)) * (Fraction(entry) - Fraction(least)) / (
-        Fraction(most) - Fraction(least)
-    )
+    lower_, upper_, entry_, least_, most_ = map(Fraction, (lower, upper, entry, least, most))
+    exact = lower_ + (upper_ - lower_) * (entry_ - least_) / (most_ - least_)
     assert 0.5 < float(abs(Fraction(theirs) - exact)) / (MODEL_UNITS * (abs(theirs) - lower)) <= 1
     relative, absolute = entry_errors(scaling, np.dtype(np.float64), 2.0**-53)
     ours = (entry - scaling.offset[0]) * scaling.factor[0]
@@ -213,35 +164,29 @@ def test_the_model_rounds_too() -> None:
 @needs_compiler
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("scale", SCALINGS)
-def test_a_file_with_a_scaling_is_certain_where_the_twin_is(
-    scale: str, precision: str, tmp_path: Path
-) -> None:
-    _, fast = made("three classes")
-    scaled = ScaledModel(fast, SCALINGS[scale](fast.n_features))
-    file = compiled(svmfast.export(scaled, precision=precision), tmp_path)
-    rows = raw_rows(scaled.scaling, np.random.default_rng(2), 300).astype(file.dtype)
-    check_the_same_rows_are_certain(computation_of(scaled), file, rows)
+def test_a_file_with_a_scaling_is_certain_where_the_twin_is(scale, precision, tmp_path) -> None:
+    scaled = ScaledModel(made("three classes")[1], SCALINGS[scale])
+    file, scaling = compiled(svmfast.export(scaled, precision=precision), tmp_path), scaled.scaling
+    z, used = np.random.default_rng(2).uniform(-1.05, 1.05, size=(300, 4)), scaling.factor != 0
+    rows = np.where(used, z / np.where(used, scaling.factor, 1) + scaling.offset, 1.0)
+    check_the_same_rows_are_certain(computation_of(scaled), file, rows.astype(file.dtype))
+
+
+ONES, ZEROS = np.ones(30), np.zeros(30)
+COLUMNS = ColumnRanges(ZEROS, ONES)
 
 
 @pytest.mark.parametrize(
-    ("factor", "ranges"),
+    "scaling",
     [
-        (1e39, False),  # no float
-        (1e-60, False),  # 0 as a float
-        (1.0, True),  # a dropped column is 0, also outside of the interval
+        Scaling(ZEROS, np.full(30, 1e39)),  # no float
+        Scaling(ZEROS, np.full(30, 1e-60)),  # 0 as a float
+        # A dropped column is 0, also outside of the interval.
+        Scaling(*COLUMNS.as_affine(), clip=(0.5, 1.0), ranges=COLUMNS),
     ],
 )
-def test_scalings_without_a_bound_give_no_certificate(factor: float, ranges: bool) -> None:
-    _, fast = made("order 2")
-    d = fast.n_features
-    limits = ColumnRanges(np.zeros(d), np.ones(d)) if ranges else None
-    offset, factors = (np.zeros(d), np.full(d, factor)) if limits is None else limits.as_affine()
-    scaling = Scaling(offset, factors, clip=(0.5, 1.0) if ranges else None, ranges=limits)
-    assert bound_of(computation_of(ScaledModel(fast, scaling)), np.float32) is None
-
-
-def _scaling(factor: float) -> Scaling:
-    return Scaling(np.zeros(1), np.array([factor]))
+def test_scalings_without_a_bound_give_no_certificate(scaling: Scaling) -> None:
+    assert bound_of(computation_of(ScaledModel(made("order 2")[1], scaling)), np.float32) is None
 
 
 def _of_ranges(*ends: float) -> Scaling:
@@ -252,7 +197,7 @@ def _of_ranges(*ends: float) -> Scaling:
 @pytest.mark.parametrize(
     ("inside", "outside"),
     [
-        (_scaling(0.99e100), _scaling(1.01e100)),
+        (Scaling(np.zeros(1), np.array([0.99e100])), Scaling(np.zeros(1), np.array([1.01e100]))),
         (_of_ranges(1.02e-100), _of_ranges(0.98e-100)),
         (_of_ranges(1.1e-200, 1.1e-200), _of_ranges(1.1e-200, 0.9e-200)),
         (_of_ranges(1.1e-200, 1.1e-200), _of_ranges(0.9e-200, 0.9e-201)),

@@ -19,7 +19,6 @@ import numpy as np
 import pytest
 from c_exports import compiled, needs_compiler
 from certain_conversions import CASES, PRECISIONS, made
-from certain_twin import error_bounds
 from fifty_digits import exactly, mpf
 
 from svmfast.commands.export_report import Export
@@ -34,6 +33,7 @@ from svmfast.rows import FloatArray, as_rows
 
 #: The factor of a number that is lost when it is added to 1: nearly half the distance to the next number.
 LOST = 0.99
+KINDS = pytest.mark.parametrize("kind", PRECISIONS.values(), ids=PRECISIONS)
 
 
 class Case(NamedTuple):
@@ -45,31 +45,22 @@ class Case(NamedTuple):
 
 
 def polynomial(
-    coefficients: FloatArray | list[float],
-    *,
-    d: int = 1,
-    order: int = 0,
-    gamma: float = 0.0,
-    rho: float = 0.0,
-    center: FloatArray | None = None,
-    centered: bool = True,
-    degrees: list[float] | None = None,
-    rest: tuple[float, ...] = (0, 0, 0, 0, 0),
-) -> Computation:
+    c, *, d=1, order=0, gamma=0.0, rho=0.0, center=None, about="centre", degrees=(0,), rest=(0,) * 5
+) -> Computation:  # fmt: skip
     """A polynomial that is its own exact model, except for what the certificate's numbers allow."""
     values = PolynomialModel(
         head=Head("c_svc", np.array([1, -1])),
         gamma=gamma,
         n_features=d,
         features=np.arange(d),
-        about="centre" if centered else "zero",
+        about=about,
         centers=np.zeros((1, d)) if center is None else center[None],
         orders=np.array([[order]], dtype=np.int32),
-        coefficients=np.array(coefficients, dtype=np.float64),
+        coefficients=np.array(c, dtype=np.float64),
         rho=np.array([rho]),
         sv_squared_norm=0.0,
         sv_squared_norms=np.zeros(1),
-        bound_degrees=np.array([[degrees or [0.0]]], dtype=np.float64),
+        bound_degrees=np.array([[degrees]], dtype=np.float64),
         bound_rest=np.array([[rest]], dtype=np.float64),
     )
     return Computation(values.head, d, values.features, None, values)
@@ -78,9 +69,6 @@ def polynomial(
 def largest_error(case: Case, value: float, unit: float) -> mpmath.mpf:
     """The distance of the file's value from the worst exact model that the certificate allows."""
     values = case.computation.values
-    assert isinstance(values, PolynomialModel)
-    assert values.bound_degrees is not None
-    assert values.bound_rest is not None
     z = [x * (1 + mpf(case.moved) * unit) for x in exactly(case.row)]
     if (scaling := case.computation.scaling) is not None:
         z = [(x - a) * b for x, a, b in zip(z, exactly(scaling.offset), exactly(scaling.factor), strict=True)]
@@ -100,15 +88,24 @@ def largest_error(case: Case, value: float, unit: float) -> mpmath.mpf:
     return abs(mpf(value) - exact) + allowed
 
 
+def twins(computation: Computation, row: FloatArray, kind: Any) -> tuple[Any, Any, Any]:
+    """The twin's values, their bounds, and whether the label is certain."""
+    bound = bound_of(computation, kind)
+    found = twin.values(computation, as_rows(row[None]), kind)
+    limits = certain_twin.error_bounds(computation, bound, *found)
+    return found[0], limits, certain_twin.certain(computation, bound, *found)
+
+
+def cases_of(make: Callable[[float], list[Case]], kind: Any) -> list[Case]:
+    """The cases with rows that the file can have."""
+    unit = float(np.finfo(kind).eps) / 2
+    return [case._replace(row=case.row.astype(kind).astype(np.float64)) for case in make(unit)]
+
+
 def share_of_the_bound(case: Case, kind: Any) -> float:
-    kind = np.dtype(kind)
-    case = case._replace(row=case.row.astype(kind).astype(np.float64))
-    bound = bound_of(case.computation, kind)
-    assert bound is not None
-    values, cells, squared = twin.values(case.computation, as_rows(case.row[None]), kind)
-    limit = float(error_bounds(case.computation, bound, values, cells, squared)[0, 0])
+    values, limits, _ = twins(case.computation, case.row, kind)
     error = largest_error(case, float(values[0, 0]), float(np.finfo(kind).eps) / 2)
-    return 0.0 if limit == np.inf else float(error / mpf(limit))
+    return float(error / mpf(float(limits[0, 0])))
 
 
 def lost_sum(d: int, u: float) -> FloatArray:
@@ -168,8 +165,8 @@ def of_slope(u: float) -> list[Case]:
 
 def of_offset(u: float) -> list[Case]:
     offset, x, _ = far_center(u)
-    scaled = replace(polynomial([0.0, 1.0], order=1, rho=1.0), scaling=Scaling(offset, np.ones(1)))
-    return [Case(scaled, x, 1)]
+    made_ = polynomial([0.0, 1.0], order=1, rho=1.0)
+    return [Case(replace(made_, scaling=Scaling(offset, np.ones(1))), x, 1)]
 
 
 def at_the_center(u: float) -> list[Case]:
@@ -188,21 +185,19 @@ def about_zero(u: float) -> list[Case]:
     w = lost_sum(200, u)
     center = np.zeros(200)
     center[0] = 1023
-    made_ = polynomial([0.0, *w], d=200, order=1, rho=1024.0, gamma=1e-12, center=center, centered=False)
+    made_ = polynomial([0.0, *w], d=200, order=1, rho=1024.0, gamma=1e-12, center=center, about="zero")
     return [Case(made_, 1024 * w, 1)]
 
 
 def of_truncation(u: float) -> list[Case]:
     """One number of the certificate each; sizes relative to the value, with and without rho."""
-    x = np.array([1.5])
-    out = [
-        Case(polynomial([0.0], gamma=0.5, degrees=[1.0 * (j == m) for j in range(4)]), x) for m in range(4)
-    ]
+    x, out = np.array([1.5]), []
+    for m in range(4):
+        out.append(Case(polynomial([0.0], gamma=0.5, degrees=np.eye(4)[m]), x))
     for i in range(5):
-        rest = tuple(float(i == at) for at in range(5))
         for rho in (0.0, 0.25, 1.0):
-            gamma = 0.5 * (rho == 0)
-            out.append(Case(polynomial([1.0], gamma=gamma, rho=rho, degrees=[0.0] * 3, rest=rest), x))
+            numbers = {"gamma": 0.5 * (rho == 0), "rho": rho, "degrees": [0.0] * 3, "rest": np.eye(5)[i]}
+            out.append(Case(polynomial([1.0], **numbers), x))
     return out
 
 
@@ -236,54 +231,29 @@ def out_of_range(u: float) -> list[Case]:
 
 
 SHARP = (
-    of_sum,
-    of_both_levels,
-    of_one_term,
-    of_exponent,
-    of_distance,
-    of_center_in_the_exponent,
-    of_slope,
-    of_offset,
-    at_the_center,
-    about_zero,
-    of_truncation,
-    of_factor_in_the_truncation,
+    *(of_sum, of_both_levels, of_one_term, of_exponent, of_distance, of_center_in_the_exponent, of_slope),
+    *(of_offset, at_the_center, about_zero, of_truncation, of_factor_in_the_truncation),
 )
 
 
-@pytest.mark.parametrize("kind", PRECISIONS.values(), ids=PRECISIONS)
-@pytest.mark.parametrize("cases", SHARP, ids=lambda cases: cases.__name__)
-def test_the_bound_covers_the_worst_case_and_hardly_more(
-    cases: Callable[[float], list[Case]], kind: Any
-) -> None:
-    for case in cases(float(np.finfo(kind).eps) / 2):
-        assert 0.65 < share_of_the_bound(case, kind) <= 1
+@KINDS
+@pytest.mark.parametrize("cases", [*SHARP, of_underflow], ids=lambda cases: cases.__name__)
+def test_the_bound_covers_the_worst_case_and_hardly_more(cases, kind) -> None:
+    for case in cases_of(cases, kind):
+        assert 0.65 * (cases is not of_underflow) <= share_of_the_bound(case, kind) <= 1
 
 
-@pytest.mark.parametrize("kind", PRECISIONS.values(), ids=PRECISIONS)
-def test_the_bound_covers_underflow(kind: Any) -> None:
-    for case in of_underflow(float(np.finfo(kind).eps) / 2):
-        assert share_of_the_bound(case, kind) <= 1
-
-
-@pytest.mark.parametrize("kind", PRECISIONS.values(), ids=PRECISIONS)
+@KINDS
 def test_nothing_is_claimed_where_the_factor_is_lost(kind: Any) -> None:
-    found = out_of_range(float(np.finfo(kind).eps) / 2)
-    assert [share_of_the_bound(case, kind) for case in found] == [0, 0, 0]
+    assert [share_of_the_bound(case, kind) for case in cases_of(out_of_range, kind)] == [0, 0, 0]
 
 
-@pytest.mark.parametrize("kind", PRECISIONS.values(), ids=PRECISIONS)
+@KINDS
 def test_an_exponential_that_errs_by_eight_units(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a C library's may; with the worst roundings of the coefficient, the product and rho."""
-    u = float(np.finfo(kind).eps) / 2
-
-    def poor(t: FloatArray) -> FloatArray:
-        return twin_exp(t) * t.dtype.type(1 + 8 * u)
-
-    twin_exp = twin.exp
+    u, exact, single = float(np.finfo(kind).eps) / 2, twin.exp, kind is np.float32
     for module in (twin, certain_twin):
-        monkeypatch.setattr(module, "exp", poor)
-    single = kind is np.float32
+        monkeypatch.setattr(module, "exp", lambda t: exact(t) * t.dtype.type(1 + 8 * u))
     c = 1 + round(0.065 / u) * 2 * u
     rho = float(kind(kind(c) * kind(1 + 8 * u)))
     case = Case(polynomial([c - LOST * u * single], gamma=1.0, rho=rho + LOST * u * single), np.zeros(1))
@@ -294,22 +264,14 @@ def test_an_exponential_that_errs_by_eight_units(kind: Any, monkeypatch: pytest.
 def test_the_bounds_own_arithmetic(name: str) -> None:
     """In single precision the bound is at least the same formula in double precision."""
     computation = computation_of(made(name)[1])
-    kind = np.dtype(np.float32)
-    bound = bound_of(computation, kind)
-    assert bound is not None
+    bound = bound_of(computation, np.float32)
     rows = as_rows(np.random.default_rng(1).normal(size=(2000, computation.n_features)) * 0.5)
-    values, cells, squared = twin.values(computation, rows, kind)
-    wide = replace(
-        bound,
-        precision=replace(bound.precision, slack=1.0),
-        **{
-            name: getattr(bound, name).astype(np.float64)
-            for name in bound.__dataclass_fields__
-            if name != "precision"
-        },
-    )
-    ours = error_bounds(computation, bound, values, cells, squared)
-    plain = error_bounds(computation, wide, values.astype(np.float64), cells, squared.astype(np.float64))
+    values, cells, squared = twin.values(computation, rows, np.float32)
+    wide = {name: one.astype(np.float64) for name, one in vars(bound).items() if name != "precision"}
+    exact = replace(bound, precision=replace(bound.precision, slack=1.0), **wide)
+    ours = certain_twin.error_bounds(computation, bound, values, cells, squared)
+    found = values.astype(np.float64), cells, squared.astype(np.float64)
+    plain = certain_twin.error_bounds(computation, exact, *found)
     share = (ours / plain)[np.isfinite(plain)]
     assert share.min() >= 1
     assert share.max() <= 1.0002
@@ -318,14 +280,10 @@ def test_the_bounds_own_arithmetic(name: str) -> None:
 def at_the_bound(case: Case, kind: Any, factor: float) -> Computation:
     """The same with another offset, so that the value is `factor` times its bound."""
     made_, rho = case.computation, np.zeros(1)
-    assert isinstance(made_.values, PolynomialModel)
     for _ in range(60):
         made_ = replace(made_, values=replace(made_.values, rho=rho))
-        bound = bound_of(made_, kind)
-        assert bound is not None
-        values, cells, squared = twin.values(made_, as_rows(case.row[None]), kind)
-        limit = float(error_bounds(made_, bound, values, cells, squared)[0, 0])
-        rho = rho + np.float64(values[0, 0]) - factor * limit
+        values, limits, _ = twins(made_, case.row, kind)
+        rho = rho + np.float64(values[0, 0]) - factor * float(limits[0, 0])
     return made_
 
 
@@ -340,30 +298,15 @@ MOVED = (*(cases for cases in SHARP if cases not in (of_one_term, of_truncation)
 
 @pytest.mark.nightly
 @needs_compiler
-@pytest.mark.parametrize("kind", PRECISIONS.values(), ids=PRECISIONS)
-@pytest.mark.parametrize("cases", MOVED, ids=lambda cases: cases.__name__)
-def test_the_c_text_has_the_same_terms(
-    cases: Callable[[float], list[Case]], kind: Any, tmp_path: Path
-) -> None:
-    found = []
-    for case in cases(float(np.finfo(kind).eps) / 2):
-        row = case.row.astype(kind).astype(np.float64)
-        for factor in (0.93, 1.07):
-            made_ = at_the_bound(case._replace(row=row), kind, factor)
-            bound = bound_of(made_, kind)
-            assert bound is not None
-            expected = certain_twin.certain(
-                made_, bound, *twin.values(made_, as_rows(row[None]), np.dtype(kind))
-            )
-            found.append(bool(expected[0]))
-            assert certain_in_c(made_, row, kind, tmp_path) == found[-1]
-    assert set(found) == {True, False}
-
-
-@pytest.mark.nightly
-@needs_compiler
-@pytest.mark.parametrize("kind", PRECISIONS.values(), ids=PRECISIONS)
-def test_the_c_text_claims_nothing_where_the_factor_is_lost(kind: Any, tmp_path: Path) -> None:
-    for case in out_of_range(float(np.finfo(kind).eps) / 2):
-        row = case.row.astype(kind).astype(np.float64)
-        assert not certain_in_c(case.computation, row, kind, tmp_path)
+@KINDS
+@pytest.mark.parametrize("cases", [*MOVED, out_of_range], ids=lambda cases: cases.__name__)
+def test_the_c_text_has_the_same_terms(cases, kind, tmp_path) -> None:
+    """Where the factor is lost, nothing is certain."""
+    found = set()
+    for case in cases_of(cases, kind):
+        for factor in (0.93, 1.07) if cases is not out_of_range else (None,):
+            made_ = case.computation if factor is None else at_the_bound(case, kind, factor)
+            sure = bool(twins(made_, case.row, kind)[2][0])
+            assert certain_in_c(made_, case.row, kind, tmp_path) == sure
+            found.add(sure)
+    assert found == ({False} if cases is out_of_range else {True, False})

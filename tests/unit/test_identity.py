@@ -6,23 +6,21 @@ import gzip
 import io
 import json
 import re
-import subprocess
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from command import svmfast
-from program import data, model
+from program import data, model, words_of
 from pyarrow import parquet
 from sealing import packed, unpacked
 from sklearn.svm import SVC
 
 import svmfast as package
 from svmfast import display
-from svmfast.errors import ModelFormatError, SvmfastError, TableError, UnsupportedError
+from svmfast.errors import ModelFormatError, SvmfastError, UnsupportedError
 from svmfast.formats.model_files import identity_of, load_model, model_bytes, open_model, save_model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.requirements import Columns, require
@@ -43,7 +41,6 @@ def other_spelling(text: bytes) -> bytes:
 def another() -> KernelExpansion:
     """Return a model that differs in one coefficient."""
     exact = load_model(IRIS)
-    assert isinstance(exact, KernelExpansion)
     coef = exact.sv_coef.copy()
     coef[0, 0] *= 1 + 1e-15
     return replace(exact, sv_coef=coef)
@@ -71,14 +68,15 @@ def test_a_model_is_recognized_in_every_form(tmp_path: Path) -> None:
 
 def test_another_model_is_refused_as_an_object_too(tmp_path: Path) -> None:
     fast, _ = package.approximate(load_model(IRIS), order=2)
-    rows = package.read_svmlight(data("iris.test"))
-    with pytest.raises(UnsupportedError, match="not the one that the model was converted from: their hashes"):
-        package.predict(fast, rows, exact=another())
     save_model(another(), tmp_path / "other")
-    with pytest.raises(UnsupportedError, match="their hashes differ"):
-        package.predict(fast, rows, exact=tmp_path / "other")
-    with pytest.raises(UnsupportedError, match="does not name the model it was made from"):
-        package.predict(replace(fast, provenance={}), rows, exact=load_model(IRIS))
+    differ = "not the one that the model was converted from: their hashes differ"
+    for made, exact, message in (
+        (fast, another(), differ),
+        (fast, tmp_path / "other", differ),
+        (replace(fast, provenance={}), load_model(IRIS), "does not name the model it was made from"),
+    ):
+        with pytest.raises(UnsupportedError, match=message):
+            package.predict(made, package.read_svmlight(data("iris.test")), exact=exact)
 
 
 def test_an_embedded_model_must_match_its_container(tmp_path: Path) -> None:
@@ -93,24 +91,22 @@ def test_an_embedded_model_must_match_its_container(tmp_path: Path) -> None:
         assert change != inside
         with pytest.raises(ModelFormatError, match=message):
             load_model(packed({**tree, "embedded_exact": change}))
-        # Without a source, only the content can be compared.
-        path = tmp_path / name
-        path.write_bytes(packed({**tree, "embedded_exact": change, "provenance": {}}))
-        if name == "coefficient":
-            continue
-        done = svmfast("predict", data("iris.test"), path)
-        assert (done.returncode, done.stdout) == (2, b"")
-        assert b"(exact: an embedded model " in done.stderr
+        if name != "coefficient":  # without a source, only the content can be compared
+            path = tmp_path / name
+            path.write_bytes(packed({**tree, "embedded_exact": change, "provenance": {}}))
+            done = svmfast("predict", data("iris.test"), path)
+            assert (done.returncode, done.stdout) == (2, b"")
+            assert b"(exact: an embedded model " in done.stderr
 
 
 def test_a_fit_to_labels_is_refused_without_its_provenance(tmp_path: Path) -> None:
     path = tmp_path / "model"
-    done: subprocess.CompletedProcess[bytes] = svmfast(
+    done = svmfast(
         *("dcpred", data("breast.train"), "--from", model("breast_c_rbf_prob"), "--fit", "labels"),
         *("--clusters", "1", "--landmarks", "4", "--iterations", "1", "-o", path, "-q"),
     )
     assert done.returncode == 0, done.stderr
-    made: Any = load_model(path)
+    made = load_model(path)
     for one in (made, replace(made, provenance={}), load_model(model_bytes(replace(made, provenance={})))):
         with pytest.raises(UnsupportedError, match="was fitted to labels, not to decision values"):
             require(one, Columns(probability=True))
@@ -121,7 +117,7 @@ def test_a_fit_to_labels_is_refused_without_its_provenance(tmp_path: Path) -> No
 
 
 def test_provenance_decides_nothing() -> None:
-    made: Any = package.approximate(model("breast_c_rbf_prob")).model
+    made = package.approximate(model("breast_c_rbf_prob")).model
     for words in ("order=2 calibrated", "order=99"):
         origin = {**made.provenance, "parameters": words}
         require(load_model(model_bytes(replace(made, provenance=origin))), Columns(bound=True))
@@ -135,86 +131,69 @@ CONTROL = "a control character or line end"
     [("a\nb", CONTROL), ("a\x1b[2J", CONTROL), ("a\u2028", CONTROL), ("\ud800", "half a surrogate pair")],
 )
 def test_names_that_no_source_may_have(name: str, kind: str, tmp_path: Path) -> None:
-    """Models, estimators, headers, labels, lists of names."""
-    shown = display.shown(name)
-    with pytest.raises(SvmfastError, match=re.escape(f"feature_names: a name with {kind} ('{shown}')")):
-        Scaling(np.zeros(1), np.ones(1), feature_names=(name,))
-    path = tmp_path / "model"
+    """Scalings, models, estimators, labels, headers."""
+    fault, path = f"a name with {kind} ('{display.shown(name)}')", tmp_path / "model"
     scaling = Scaling(np.zeros(4), np.ones(4), class_names=("one", "two", "three"))
-    package.save_model(with_scaling(load_model(model("iris_c_rbf_prob")), scaling), path)
-    tree = unpacked(path.read_bytes())
+    package.save_model(with_scaling(load_model(IRIS), scaling), path)
+    tree, X, y = unpacked(path.read_bytes()), np.eye(4), ["a", name] * 2
     tree["scaling"]["class_names"][1] = name
-    (tmp_path / "made").write_bytes(packed(tree))
-    with pytest.raises(SvmfastError, match=re.escape(f"class_names: a name with {kind} ('{shown}')")):
-        load_model(tmp_path / "made")
-    X = np.eye(4)
-    y = ["a", name] * 2
-    with pytest.raises(SvmfastError, match=re.escape(f"a name with {kind} ('{shown}')")):
-        package.from_sklearn(SVC().fit(X, np.array(y, dtype=object)))
-    with pytest.raises(SvmfastError, match=re.escape(f"a class has a name with {kind} ('{shown}')")):
-        package.train(X, y)
+    refused = [
+        (f"feature_names: {fault}", lambda: Scaling(np.zeros(1), np.ones(1), feature_names=(name,))),
+        (f"class_names: {fault}", lambda: load_model(packed(tree))),
+        (fault, lambda: package.from_sklearn(SVC().fit(X, np.array(y, dtype=object)))),
+        (f"a class has {fault}", lambda: package.train(X, y)),
+    ]
     if kind == CONTROL:  # UTF-8 has no surrogates
-        parquet.write_table(pa.table({name: [0.5], "label": [1.0]}), tmp_path / "table.parquet")
-        with pytest.raises(TableError, match=re.escape(f"a column has a name with {kind} ('{shown}')")):
-            package.predict(path, tmp_path / "table.parquet")
+        table = tmp_path / "table.parquet"
+        parquet.write_table(pa.table({name: [0.5], "label": [1.0]}), table)
+        refused.append((f"a column has {fault}", lambda: package.predict(path, table)))
+    for message, call in refused:
+        with pytest.raises(SvmfastError, match=re.escape(message)):
+            call()
 
 
-IRIS, TRAIN, TEST = model("iris_c_rbf_prob"), data("iris.train"), data("iris.test")
-
-
-def probabilities(path: str | Path, test: Path = TEST) -> np.ndarray:
-    done = svmfast("predict", "-b", "1", "-q", test, path)
-    assert done.returncode == 0, done.stderr
-    found: np.ndarray = np.loadtxt(io.BytesIO(done.stdout), skiprows=1)[:, 1:]
-    return found
+TRAIN, TEST = data("iris.train"), data("iris.test")
 
 
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        (("approximate", IRIS, "-o", "OUT", "--order", "4"), "kept"),
-        (("approximate", IRIS, "-o", "OUT", "--order", "2", "--cells", "4"), "kept"),
-        (("compress", IRIS, "-o", "OUT", "--sv", "12", "--iterations", "50"), "kept"),
-        (("compress", IRIS, "-o", "OUT", "--sv", "12", "--iterations", "50", "--data", TRAIN), "refitted"),
-        (("dcpred", TRAIN, "-o", "OUT", "--from", IRIS, "--clusters", "2", "--fit", "values"), "kept"),
+        ("approximate models/iris_c_rbf_prob.model --order 4", "kept"),
+        ("approximate models/iris_c_rbf_prob.model --order 2 --cells 4", "kept"),
+        ("compress models/iris_c_rbf_prob.model --sv 12 --iterations 50", "kept"),
+        ("compress models/iris_c_rbf_prob.model --sv 12 --iterations 50 --data data/iris.train", "refitted"),
+        ("dcpred data/iris.train --from models/iris_c_rbf_prob.model --clusters 2 --fit values", "kept"),
     ],
 )
-def test_conversions_of_three_classes_have_probabilities(
-    words: tuple[str, ...], what: str, tmp_path: Path
-) -> None:
+def test_conversions_of_three_classes_have_probabilities(words: str, what: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    done = svmfast(*(out if word == "OUT" else word for word in words), "--json")
+    done = svmfast(*words_of(words), "-o", out, "--json")
     assert done.returncode == 0, done.stderr
     warnings = [line for line in done.stderr.splitlines() if line.startswith(b"svmfast: warning:")]
     assert not [line for line in warnings if b"robabilit" in line]
-    report = json.loads(done.stdout)
-    assert report["probabilities"] == what
-    difference = np.abs(probabilities(out) - probabilities(IRIS))
-    assert difference.mean() < 0.02
-    mine, theirs = load_model(out).head, load_model(IRIS).head
-    assert mine.prob_a is not None
-    assert theirs.prob_a is not None
-    assert np.array_equal(mine.prob_a, theirs.prob_a) == (what != "refitted")
+    assert json.loads(done.stdout)["probabilities"] == what
+    mine, theirs = (svmfast("predict", "-b", "1", "-q", TEST, one).stdout for one in (out, IRIS))
+    mine, theirs = (np.loadtxt(io.BytesIO(one), skiprows=1)[:, 1:] for one in (mine, theirs))
+    assert np.abs(mine - theirs).mean() < 0.02
+    same = np.array_equal(load_model(out).head.prob_a, load_model(IRIS).head.prob_a)
+    assert same == (what != "refitted")
 
 
 def test_dcpred_warns_before_it_starts_that_labels_have_none(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    two = svmfast("dcpred", TRAIN, "-o", out, "--from", IRIS, "-q", "-g", "0.1,1")
+    given = ("dcpred", TRAIN, "-o", out, "--from")
+    two = svmfast(*given, IRIS, "-q", "-g", "0.1,1")
     assert two.returncode == 2
     first, last = two.stderr.decode().splitlines()
     assert first.startswith(f"svmfast: warning: the probabilities of {IRIS} will be dropped: --fit labels")
     assert first.endswith("--fit values keeps them")
     assert "--from takes one --gamma and one -c or --lambda" in last
-    done = svmfast(
-        "dcpred", TRAIN, "-o", out, "--from", IRIS, "--clusters", "2", "--iterations", "5", "--json"
-    )
+    done = svmfast(*given, IRIS, "--clusters", "2", "--iterations", "5", "--json")
     assert done.returncode == 0
     assert json.loads(done.stdout)["probabilities"] == "dropped"
     assert b"probability  dropped: predict with -b 1 will refuse the model" in done.stderr
     refused = svmfast("predict", "-b", "1", TEST, out)
     assert (refused.returncode, refused.stdout) == (2, b"")
     assert b"the model was fitted to labels, not to decision values" in refused.stderr
-    without = svmfast(
-        "dcpred", TRAIN, "-o", out, "--from", model("iris_c_sigmoid"), "-g", "0.5", "-q", "--iterations", "0"
-    )
+    without = svmfast(*given, model("iris_c_sigmoid"), "-g", "0.5", "-q", "--iterations", "0")
     assert (without.returncode, without.stderr) == (0, b"")

@@ -22,19 +22,10 @@ from svmfast.score import percent
 from svmfast.values import Bytes, Names, Share, percentage
 from svmfast.values.files import File
 
+#: The options that take any text.
 WORDS = {
-    *(
-        "--dask",
-        "--data",
-        "--exact",
-        "--from",
-        "--methods",
-        "--model",
-        "--output",
-        "--prefix",
-        "--relative-to",
-    ),
-    *("--relative-to", "--suffix", "--label", "--test", "--validate", "-w"),
+    *("--dask", "--data", "--exact", "--from", "--label", "--methods", "--model", "--output", "--prefix"),
+    *("--relative-to", "--suffix", "--test", "--validate", "-w"),
 }
 NO_NUMBERS = [
     *("", " ", "nan", "inf", "-inf", "+infinity", "1e400", "-1e400", "9" * 400, "9" * 5000, "-" + "9" * 400),
@@ -42,33 +33,27 @@ NO_NUMBERS = [
 ]
 
 
-def commands() -> list[tuple[str, click.Command]]:
+def options() -> list[tuple[str, click.Option]]:
+    """Return the options that are neither flags nor files, each with its command."""
     found = []
     for name in main.commands():
         command = main.program.get_command(click.Context(main.program), name)
-        assert command is not None
-        found.append((name, command))
-    return found
+        found += [(name, one) for one in command.params if isinstance(one, click.Option) and not one.is_flag]
+    return [(name, one) for name, one in found if not isinstance(getattr(one.type, "value", None), File)]
 
 
-def options(of: type) -> list[tuple[str, click.Command, click.Option]]:
-    """Return the options that are no files and have such a type."""
+def of_type(*types: type) -> list[tuple[str, click.Option]]:
     return [
-        (name, command, param)
-        for name, command in commands()
-        for param in command.params
-        if isinstance(param, click.Option)
-        and not param.is_flag
-        and not isinstance(getattr(param.type, "value", None), File)
-        and any(isinstance(part, of) for part in getattr(param.type, "types", [param.type]))
+        (name, one)
+        for name, one in options()
+        if any(isinstance(part, types) for part in getattr(one.type, "types", [one.type]))
     ]
 
 
 def test_every_numeric_option_has_one_of_our_types() -> None:
-    assert len(options(Typed)) > 60
-    foreign = (click.types.IntParamType, click.types.FloatParamType, click.types.UUIDParameterType)
-    assert not [(name, param.opts) for name, _, param in options(foreign)]  # type: ignore[arg-type]
-    words = {param.opts[-1] for _, _, param in options(click.types.StringParamType)}
+    assert len(of_type(Typed)) > 60
+    assert not of_type(click.types.IntParamType, click.types.FloatParamType, click.types.UUIDParameterType)
+    words = {param.opts[-1] for _, param in of_type(click.types.StringParamType)}
     assert words <= WORDS, "a new option: does it take a number?"
 
 
@@ -76,16 +61,16 @@ def test_every_numeric_option_has_one_of_our_types() -> None:
 def test_every_option_refuses_what_is_no_number(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """All texts for one option of each type, and a few for each option."""
     types = set()
-    for own, command, option in options(Typed):
-        if own != name or isinstance(kind := getattr(option.type, "value", None), Names):
+    command = main.program.get_command(click.Context(main.program), name)
+    arguments = ["x" for param in command.params if isinstance(param, click.Argument)]
+    for option in (option for own, option in of_type(Typed) if own == name):
+        kind, flag = getattr(option.type, "value", None), option.opts[-1]
+        if isinstance(kind, Names):
             continue
-        arguments = ["x" for param in command.params if isinstance(param, click.Argument)]
-        flag = option.opts[-1]
-        given = "-w1" if flag == "-w" else flag
         for text in NO_NUMBERS[:: 1 if type(kind) not in types else 9]:
             # `-w1 WEIGHT` is a pair to click, but one word on the command line.
-            words = [text] * (1 if flag == "-w" else option.nargs)
-            assert main.run([name, *arguments, given, *words]) == 2, text[:60]
+            words = ["-w1", text] if flag == "-w" else [flag, *[text] * option.nargs]
+            assert main.run([name, *arguments, *words]) == 2, text[:60]
             printed = capsys.readouterr()
             assert printed.out == ""
             assert printed.err.startswith(f"svmfast {name}: Invalid value for ")
@@ -96,31 +81,11 @@ def test_every_option_refuses_what_is_no_number(name: str, capsys: pytest.Captur
         types.add(type(kind))
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("meka", "--task", "ridge", "--rank", "5", "--oversampling", "1.7e308"),
-        ("dcpred", "--task", "ridge", "--iterations", "3", "--lambda", "1.7e308"),
-    ],
-    ids=lambda words: words[0],
-)
-def test_the_largest_numbers_cause_no_internal_error(words: tuple[str, ...], tmp_path: Path) -> None:
-    done = svmfast(words[0], data("iris.train"), "-o", tmp_path / "model", *words[1:])
+@pytest.mark.parametrize("words", ["meka --rank 5 --oversampling", "dcpred --iterations 3 --lambda"])
+def test_the_largest_numbers_cause_no_internal_error(words: str, tmp_path: Path) -> None:
+    name, *more = words.split()
+    done = svmfast(name, data("iris.train"), "-o", tmp_path / "model", "--task", "ridge", *more, "1.7e308")
     assert done.returncode == 0, done.stderr
-
-
-#: f(x) = 2 x - rho, labels 1 and -1.
-LINE = """svm_type c_svc
-kernel_type linear
-nr_class 2
-total_sv 2
-rho {rho}
-label 1 -1
-nr_sv 1 1
-SV
-1 1:1
--1 1:-1
-"""
 
 
 @pytest.mark.parametrize("n", [7, 100, 200, 1000, 1250])
@@ -139,7 +104,8 @@ def test_a_share_of_rows_equals_the_share_that_is_written(n: int) -> None:
 
 def test_the_share_asked_for_is_met_by_just_as_many(tmp_path: Path) -> None:
     exact, fast, rows = tmp_path / "exact", tmp_path / "fast", tmp_path / "rows"
-    exact.write_text(LINE.format(rho=0))
+    head = "svm_type c_svc\nkernel_type linear\nnr_class 2\ntotal_sv 2\nrho 0\nlabel 1 -1\nnr_sv 1 1\n"
+    exact.write_text(f"{head}SV\n1 1:1\n-1 1:-1\n")  # f(x) = 2 x
     assert svmfast("approximate", exact, "-o", fast).returncode == 0
     rows.write_text("1 1:1\n" * 57 + "1 1:0\n" * 43)  # a value of 0 has no certain sign
     for share, status in (("57%", 0), ("57.01%", 1)):
@@ -155,59 +121,36 @@ def test_a_share_has_its_sign(text: str, share: float) -> None:
     assert Share(zero=True, whole=True).of_text(text) == share
 
 
-def shares() -> list[tuple[str, click.Option, Share]]:
-    """Return every option of the command line that is a share, with its command."""
-    found = []
-    for name in main.commands():
-        command = main.program.get_command(click.Context(main.program), name)
-        assert command is not None
-        for param in command.params:
-            kind = getattr(param.type, "value", None)
-            if isinstance(param, click.Option) and isinstance(kind, Share):
-                found.append((name, param, kind))
-    return found
+SHARES = [(name, one) for name, one in options() if isinstance(getattr(one.type, "value", None), Share)]
 
 
-@pytest.mark.parametrize(
-    ("name", "param", "kind"), shares(), ids=lambda one: getattr(one, "name", None) or str(one)
-)
-def test_a_share_is_a_percentage_in_words_and_a_fraction_in_python(
-    name: str, param: click.Option, kind: Share
-) -> None:
+@pytest.mark.parametrize(("name", "param"), SHARES, ids=lambda one: getattr(one, "name", one))
+def test_a_share_is_a_percentage_in_words_and_a_fraction_in_python(name: str, param: click.Option) -> None:
     assert param.type.convert("0.5%", param, None) == 0.005
     function = getattr(package, name.replace("-", "_"))
-    needed = [
-        "missing"
-        for one in inspect.signature(function).parameters.values()
-        if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD
-    ]
+    taken = inspect.signature(function).parameters.values()
+    needed = [one for one in taken if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD]
     for value in (50.0, 1.5):
         with pytest.raises(OptionError, match=f"^`{param.name}` is {value}; expected a share"):
-            function(*needed, **{str(param.name): value})
+            function(*["missing" for _ in needed], **{param.name: value})
     with pytest.raises((SvmfastError, OSError)) as accepted:
-        function(*needed, **{str(param.name): 0.5})
+        function(*["missing" for _ in needed], **{param.name: 0.5})
     assert "a share" not in str(accepted.value)
 
 
 def test_no_public_function_has_a_share_that_the_command_line_does_not_have() -> None:
-    known = {param.name for _, param, _ in shares()}
+    known = {param.name for _, param in SHARES}
     assert known >= {"max_diff", "max_loss", "ratio", "confidence", "require_certified"}
     looks_like_one = re.compile(r"share|(^|_)ratio$|confidence|max_(diff|loss)|_certified$")
-    for name in dir(package):
-        thing = getattr(package, name)
-        if callable(thing) and not name.startswith("_"):
-            for word in inspect.signature(thing).parameters:
-                assert word in known or not looks_like_one.search(word), (name, word)
+    for name in (name for name in dir(package) if callable(getattr(package, name)) and name[0] != "_"):
+        for word in inspect.signature(getattr(package, name)).parameters:
+            assert word in known or not looks_like_one.search(word), (name, word)
 
 
-def test_sizes() -> None:
-    for text, size in (
-        ("32k", 32 << 10),
-        ("500MiB", 500 << 20),
-        ("1.5G", 3 << 29),
-        ("7", 7),
-        ("2tb", 2 << 40),
-    ):
-        assert Bytes().of_text(text) == size
-    for text in ("0", "0x", "-1", "x", "12y", "9" * 300 + "T"):
-        assert Bytes().of_text(text) is None
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("32k", 32 << 10), ("500MiB", 500 << 20), ("1.5G", 3 << 29), ("7", 7), ("2tb", 2 << 40)]
+    + [(text, None) for text in ("0", "0x", "-1", "x", "12y", "9" * 300 + "T")],
+)
+def test_sizes(text: str, size: int | None) -> None:
+    assert Bytes().of_text(text) == size
