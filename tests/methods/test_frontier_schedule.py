@@ -1,16 +1,9 @@
 """How ``svmfast frontier`` divides its time among the candidates, and which ones it plans."""
 
-from __future__ import annotations
-
-import subprocess
 import time
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
-from command import svmfast
 from program import data, model
 
 from svmfast.commands.run import run_method
@@ -22,93 +15,90 @@ from svmfast.methods import registry
 from svmfast.methods.candidates import CandidateRequest
 
 
-def frontier(
-    cwd: Path, *arguments: str, shortened: bool = True, **more: Any
-) -> subprocess.CompletedProcess[bytes]:
-    """Run frontier with the folder dir; if `shortened`, with short timing."""
-    limit = () if "--time-limit" in arguments else ("--time-limit", "20")
-    return svmfast("frontier", *arguments, *limit, "-o", "dir", cwd=cwd, shortened=shortened, **more)
-
-
-def test_only_a_negative_answer_is_final(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_negative_answer_is_final(tmp_path, monkeypatch):
     """Refused input has status 2, and so has a full disk."""
     with pytest.raises(Failed) as refused:
         make(["info", "nowhere"], 60)
-    assert not refused.value.negative
     with pytest.raises(Failed) as negative:
         make(["bound-check", str(data("iris.train")), "--gamma", "50"], 60)
-    assert negative.value.negative
     (tmp_path / "sitecustomize.py").write_text("import os; os.kill(os.getpid(), 9)")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with pytest.raises(Failed, match="was killed by signal 9") as killed:
         make(["info", "nowhere"], 60)
-    assert not killed.value.negative
+    assert [one.value.negative for one in (refused, negative, killed)] == [False, True, False]
 
 
-def run_all(todo: list[CandidateCommand], attempt: Callable[..., Any], deadline: float) -> dict[str, str]:
-    """Try the candidates in their turns; return the reasons for those left out."""
-    schedule = Schedule(todo, deadline)
+def candidates(names):
+    parts = [(name, *name.split("-")) for name in names.split()]
+    return [CandidateCommand(name, method, int(level), ()) for name, method, level in parts]
+
+
+TEN = "slow-0 b-0 b-1 b-2 b-3 b-4 b-5 b-6 slow-1 b-7"
+
+
+@pytest.mark.parametrize(
+    ("names", "needs", "limit", "given", "late"),
+    [
+        ("a-0 a-1 a-2 a-3 a-4 a-5", {}, 100, "a-0 50 a-1 60 a-2 75 a-3 100 a-4 100 a-5 100", ""),
+        # No candidate starts with less than 2 s.
+        ("a-0", {}, 2, "a-0 2", ""),
+        ("a-0", {}, 1.9, "", "a-0: not tried within the time limit"),
+        # Where a candidate took too long, more expensive ones wait; it has the rest if that is much more.
+        (TEN, {"slow": 40}, 100,
+         "slow-0 30 b-0 23.3 b-1 26.2 b-2 30 b-3 35 b-4 35 b-5 35 b-6 35 b-7 35 slow-0 70 slow-1 30",
+         "slow-1: not finished within 30 s"),
+        ("slow-0 b-0 slow-1 b-1", {"slow": 1e9}, 1000, "slow-0 500 b-0 250 b-1 250 slow-1 500",
+         "slow-0: not finished within 500 s; slow-1: not finished within 500 s"),
+        # No method uses all the time while others wait; one that is left alone may.
+        ("a-3 a-1 b-0 a-2 b-1", {"a": 1e9, "b": 1}, 100, "a-3 50 b-0 25 b-1 24 a-1 48",
+         "a-3: not finished within 50 s; a-1: not finished within 48 s; "
+         "a-2: not tried within the time limit"),
+    ],
+)  # fmt: skip
+def test_time_is_shared(names, needs, limit, given, late, monkeypatch):
+    """`needs`: the seconds that a method's candidates need, which `limit` divides among them."""
+    clock, turns = [0.0], []
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    schedule = Schedule(candidates(names), limit)
     for one, seconds in schedule.turns():
-        try:
-            attempt(one, seconds)
-        except OutOfTime:
+        turns.append(f"{one.name} {seconds:.3g}")
+        need = needs.get(one.method, 0.0)
+        clock[0] += min(need, seconds)
+        if need > seconds:
             schedule.postpone(one)
-    return schedule.late()
+    assert " ".join(turns) == given
+    assert "; ".join(f"{name}: {reason}" for name, reason in schedule.late().items()) == late
 
 
-def candidate(method: str, level: int) -> CandidateCommand:
-    return CandidateCommand(f"{method}-{level}", method, level, ())
+@pytest.mark.parametrize(("sized", "seconds"), [(True, 50), (False, 15)])
+def test_a_candidate_for_a_limit_on_bytes_may_take_the_time_of_its_method(sized, seconds, monkeypatch):
+    monkeypatch.setattr(time, "monotonic", lambda: 0.0)
+    first, *others = candidates("a-0 " + " ".join(f"b-{level}" for level in range(19)))
+    first = replace(first, sized=sized)
+    assert next(Schedule([first, *others], 100.0).turns()) == (first, seconds)
 
 
-def test_expensive_candidates_wait_if_a_cheaper_one_timed_out() -> None:
-    tried: list[str] = []
-
-    def attempt(one: CandidateCommand, seconds: float) -> None:
-        tried.append(one.name)
-        if one.method == "slow" and seconds < 1e6:
-            raise OutOfTime
-
-    todo = [candidate("slow", 0), candidate("quick", 0), candidate("slow", 1), candidate("quick", 1)]
-    late = run_all(todo, attempt, time.monotonic() + 1000)
-    # First all in turn; the slow ones again with the remaining time.
-    assert tried[:3] == ["slow-0", "quick-0", "quick-1"]
-    assert set(late) == {"slow-0", "slow-1"}
-    assert late["slow-0"] in (
-        "not finished within 1000 s",
-        "not finished within 999 s",
-        "not finished within 750 s",
-    )
-
-
-def test_time_is_shared() -> None:
-    given: list[float] = []
-
-    def attempt(_one: CandidateCommand, seconds: float) -> None:
-        given.append(seconds)
-
-    assert run_all([candidate("a", i) for i in range(6)], attempt, time.monotonic() + 100) == {}
-    assert given == pytest.approx([50, 60, 75, 100, 100, 100], abs=1)
-    given.clear()
-    late = run_all([candidate("a", 0)], attempt, time.monotonic() - 1)
-    assert (given, late) == ([], {"a-0": "not tried within the time limit"})
+def test_a_candidate_that_takes_too_long_is_ended():
+    with pytest.raises(OutOfTime):
+        make(["predict", "-", str(model("breast_c_rbf"))], 0.0)
 
 
 @pytest.mark.parametrize(
     "name", ["breast_c_rbf", "digits_c_rbf_prob", "diabetes_eps_rbf", "breast_c_sigmoid"]
 )
-def test_the_plan(name: str) -> None:
+def test_the_plan(name):
     given = CandidateRequest(load_model(model(name)), 3)
     found, _ = plan(given, tried_methods(), reading=("--lenient",))
-    assert len({one.name for one in found}) == len(found)
+    names = {one.name for one in found}
+    assert len(names) == len(found)
     for one in found:
         assert "{out}" in one.arguments
-        filled = one.filled("E", "T", "O")
-        assert not [word for word in filled if word.startswith("{")]
+        assert not [word for word in one.filled("E", "T", "O") if word.startswith("{")]
     assert [one.level for one in found] == sorted(one.level for one in found)
     # With a limit on bytes there are more; compress searches for the size itself.
     limited, _ = plan(replace(given, max_bytes=5000), tried_methods(), reading=("--lenient",))
-    more = [one for one in limited if one.name not in {known.name for known in found}]
-    assert {one.name for one in found} <= {one.name for one in limited}
+    more = [one for one in limited if one.name not in names]
+    assert len(limited) == len(found) + len(more)
     assert [one for one in more if one.method == "compress" and "5000" in one.arguments]
 
 
@@ -116,57 +106,20 @@ def test_the_plan(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "limit"), [("diabetes_eps_rbf", 12_288), ("breast_c_rbf", 8000), ("digits_c_rbf_prob", 40_960)]
 )
-def test_candidates_for_a_limit_on_bytes_are_within_it(name: str, limit: int) -> None:
+def test_candidates_for_a_limit_on_bytes_are_within_it(name, limit):
     """Those whose method does not search for the size itself."""
-    exact, train = model(name), data(f"{name.split('_')[0]}.train")
-    quick = {"dcpred": {"iterations": 2}, "budget-train": {"passes": 1}}
-    for method in map(registry.method, ("dcpred", "meka", "budget-train")):
-        usual = {one.name for one in method.candidates_for(CandidateRequest(load_model(exact), 0))[0]}
-        more = [
-            one
-            for one in method.candidates_for(CandidateRequest(load_model(exact), 0, limit))[0]
-            if one.name not in usual
+    given = {"exact": model(name), "data": data(f"{name.split('_')[0]}.train")}
+    quick = {"dcpred": {"iterations": 2}, "meka": {}, "budget-train": {"passes": 1}}
+    for method in map(registry.method, quick):
+        tried = [
+            method.candidates_for(CandidateRequest(load_model(given["exact"]), 0, most))[0]
+            for most in (None, limit)
         ]
+        usual = {one.name for one in tried[0]}
+        more = [one for one in tried[1] if one.name not in usual]
         # A budget for each of many pairs of classes is larger.
         assert len(more) == (0 if (method.name, name) == ("budget-train", "digits_c_rbf_prob") else 1)
         for one in more:
-            inputs = {given: {"data": train, "exact": exact}[given] for given in one.inputs}
-            made = run_method(method, inputs, {**one.options, **quick.get(method.name, {})}, threads=1)
+            options = {**one.options, **quick[method.name]}
+            made = run_method(method, {way: given[way] for way in one.inputs}, options, threads=1)
             assert limit / 4 < len(model_bytes(made.model)) <= limit, one.name
-
-
-@pytest.mark.parametrize(("sized", "seconds"), [(True, 50), (False, 15)])
-def test_a_candidate_for_a_limit_on_bytes_may_take_the_time_of_its_method(
-    sized: bool, seconds: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(time, "monotonic", lambda: 0.0)
-    others = [candidate("modest", level) for level in range(19)]
-    first = replace(candidate("greedy", 0), sized=sized)
-    assert next(Schedule([first, *others], 100.0).turns()) == (first, seconds)
-
-
-def test_no_method_uses_all_the_time_while_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only a method that is left alone may use the rest."""
-    clock = [0.0]
-    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    spent: dict[str, list[float]] = {"greedy": [], "modest": []}
-
-    def attempt(one: CandidateCommand, seconds: float) -> None:
-        taken = seconds if one.method == "greedy" else 1.0
-        spent[one.method].append(taken)
-        clock[0] += taken
-        if one.method == "greedy":
-            raise OutOfTime
-
-    todo = [
-        candidate("greedy", 3),
-        candidate("greedy", 1),
-        candidate("modest", 0),
-        candidate("greedy", 2),
-        candidate("modest", 1),
-    ]
-    late = run_all(todo, attempt, 100.0)
-    assert spent["greedy"][0] == 50
-    assert spent["modest"] == [1, 1]
-    assert set(late) == {"greedy-1", "greedy-2", "greedy-3"}
-    assert clock[0] == pytest.approx(100)

@@ -90,7 +90,7 @@ def choose(
         error = max(error, smallest_error(margins, largest_count(len(members), max_diff, confidence)))
     if error and found.largest and math.isfinite(error):
         # certified_rows compares rounded sums of values and errors: no row of this margin may pass.
-        error = error * (1 + 2**-40) + float(np.spacing(found.largest))
+        error += float(np.spacing(found.largest))
     allowed = largest_count(len(own), max_diff, confidence)
     # If no row falls back, the observed count is the evidence.
     seen = int(np.count_nonzero(found.differing[own])) if error == 0 else allowed

@@ -1,0 +1,24 @@
+"""Small models with an RBF kernel: two classes, or a regression."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from svmfast.kernels import Kernel
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
+from svmfast.rows import Rows
+
+
+def rbf_model(
+    sv: Any, coef: Sequence[float], gamma: float, *, first: int = 1, rho: float = 0.0, kind: str = "c_svc"
+) -> KernelExpansion:
+    """Return a model with these vectors and coefficients; the `first` vectors are those of class 1."""
+    sv = sv if isinstance(sv, Rows) else Rows.from_dense(sv)
+    classes = kind == "c_svc"
+    head = Head(kind, np.array([1, -1]) if classes else None)
+    nr_sv = np.array([first, len(sv) - first]) if classes else None
+    return KernelExpansion(head, Kernel("rbf", gamma), sv, np.array([coef], float), np.array([rho]), nr_sv)
