@@ -18,7 +18,7 @@ from svmfast.models.answer import answer
 from svmfast.models.certified import certified_rows, label_margins
 from svmfast.models.head import Head
 from svmfast.rows import Rows
-from svmfast.solvers.intervals import largest_count, trials_needed, upper_limit
+from svmfast.solvers.intervals import clopper_pearson, largest_count, trials_needed, upper_limit
 
 
 @pytest.mark.parametrize(("k", "one_vs_rest"), [(2, False), (3, False), (5, False), (3, True), (6, True)])
@@ -75,8 +75,11 @@ def test_margins_of_models_without_alternatives():
 def test_binomial_limits(n):
     for k in {0, n // 3, n - 1}:
         # By definition: if the share is at the limit, so few are seen with probability 5 %.
+        low, high = clopper_pearson(k, n)
         assert binom.cdf(k, n, upper_limit(k, n)) == pytest.approx(0.05, rel=1e-6)
-    assert upper_limit(n, n) == 1
+        assert binom.cdf(k, n, high) == pytest.approx(0.025, rel=1e-6)
+        assert binom.sf(k - 1, n, low) == pytest.approx(0.025, rel=1e-6) if k else low == 0
+    assert upper_limit(n, n) == clopper_pearson(n, n)[1] == 1
     for share in (1e-4, 0.005, 0.2, 0.96):
         within = [j for j in range(n + 1) if upper_limit(j, n) <= share]
         assert largest_count(n, share) == max(within, default=-1)
