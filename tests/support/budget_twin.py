@@ -24,7 +24,7 @@ def golden(m, kappa, low, high, eps):
 
 
 def best_merge(m, kappa, eps=1e-10):
-    """(wd, h, s) by search over both halves, as METHODS asks for."""
+    """(wd, h, s) by search over both halves."""
     places = [golden(m, kappa, 0.0, 0.5, eps), golden(m, kappa, 0.5, 1.0, eps), 0.0, 1.0]
     h = max(places, key=lambda at: s_of_h(m, kappa, at))
     s = s_of_h(m, kappa, h)
@@ -34,34 +34,32 @@ def best_merge(m, kappa, eps=1e-10):
 class Twin:
     """alpha has no common factor here: it shrinks by 1 - 1/t at every step, as in the paper."""
 
-    def __init__(self, columns, budget, gamma, lam, maintenance, *, loss="hinge", epsilon=0.0, weights=(1, 1),
-                 bias=False):  # fmt: skip
-        self.budget, self.gamma, self.lam, self.maintenance = budget, gamma, lam, maintenance
-        self.loss, self.epsilon, self.weights, self.bias = loss, epsilon, weights, bias
+    def __init__(self, columns, options):
+        self.options = options
         self.x, self.alpha, self.born = np.zeros((0, columns)), np.zeros(0), np.zeros(0)
         self.b, self.t, self.violations = 0.0, 0, 0
 
     def kernel(self, a, b):
-        return np.exp(-self.gamma * ((a[:, None, :] - b[None, :, :]) ** 2).sum(axis=2))
+        return np.exp(-self.options.gamma * ((a[:, None, :] - b[None, :, :]) ** 2).sum(axis=2))
 
     def step(self, x, y):
         self.t += 1
         shrink = 1 - 1 / self.t
         self.alpha, self.b = self.alpha * shrink, self.b * shrink
         f = self.alpha @ self.kernel(self.x, x[None])[:, 0] + self.b
-        if self.loss == "hinge":
-            direction = y * self.weights[int(y > 0)] if y * f < 1 else 0.0
+        if self.options.loss == "hinge":
+            direction = y * self.options.weights[int(y > 0)] if y * f < 1 else 0.0
         else:
-            direction = np.sign(y - f) if abs(y - f) > self.epsilon else 0.0
+            direction = np.sign(y - f) if abs(y - f) > self.options.epsilon else 0.0
         if direction == 0:
             return
         self.violations += 1
-        eta = 1 / (self.lam * self.t)
-        self.b += eta * direction * self.bias
+        eta = 1 / (self.options.lambda_ * self.t)
+        self.b += eta * direction * self.options.bias
         self.x = np.vstack([self.x, x])
         self.alpha = np.append(self.alpha, eta * direction)
         self.born = np.append(self.born, self.t)
-        if len(self.alpha) > self.budget:
+        if len(self.alpha) > self.options.budget:
             self.maintain()
 
     def maintain(self):
@@ -69,11 +67,11 @@ class Twin:
         tied = np.flatnonzero(size <= size.min() * (1 + 1e-9))
         i = tied[np.argmin(self.born[tied])]
         others = np.delete(np.arange(len(size)), i)
-        if self.maintenance == "project":
+        if self.options.maintenance == "project":
             gram = self.kernel(self.x[others], self.x[others]) + 1e-6 * np.eye(len(others))
             beta = np.linalg.solve(gram, self.kernel(self.x[others], self.x[i : i + 1])[:, 0])
             self.alpha[others] += self.alpha[i] * beta
-        elif self.maintenance != "remove" and (self.alpha[others] * self.alpha[i] > 0).any():
+        elif self.options.maintenance != "remove" and (self.alpha[others] * self.alpha[i] > 0).any():
             best = None
             for j in others[self.alpha[others] * self.alpha[i] > 0]:
                 kappa = self.kernel(self.x[i : i + 1], self.x[j : j + 1])[0, 0]

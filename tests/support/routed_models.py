@@ -16,11 +16,7 @@ TREE = np.array([3, 2, 0, 3, 0, 0, 0, 0, 0])
 
 
 def routed(
-    seed: int = 0,
-    kernel: str = "rbf",
-    head: Head | None = None,
-    tree: bool = True,
-    pseudo: str | None = None,
+    seed: int = 0, kernel: str = "rbf", head: Head | None = None, tree: bool = True, pseudo: str | None = None
 ) -> RoutedModel:
     rng = np.random.default_rng(seed)
     head = head or Head("epsilon_svr")

@@ -1,7 +1,4 @@
-"""meka, dcpred and their parts (k-means, trees): dense linear algebra, NumPy and scikit-learn.
-
-In one file, since meka and dcpred share these parts, and the tests their problems.
-"""
+"""The parts of meka and dcpred, which share k-means and trees: dense algebra, differences, scikit-learn."""
 
 from __future__ import annotations
 
@@ -14,22 +11,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.spatial.distance import cdist
-from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import LinearSVC
 
 from svmfast.errors import UnsupportedError
 from svmfast.kernels import Kernel
-from svmfast.methods.dcpred.leaf import (
-    CellExpansion,
-    CellProblem,
-    cell_features,
-    feature_root,
-    move_landmarks,
-    penalty_root,
-    sample_pairs,
-    solve_linear,
-    weighted_centroids,
-)
+from svmfast.methods.dcpred import leaf
+from svmfast.methods.dcpred.leaf import CellExpansion, CellProblem
 from svmfast.methods.dcpred.tree import kmeans_tree
 from svmfast.methods.meka import MekaOptions
 from svmfast.methods.meka.approximation import Meka, approximate_kernel
@@ -46,14 +33,13 @@ FloatArray = NDArray[np.float64]
 GAUSS, LAPLACE = Kernel("rbf", 0.5), Kernel("laplacian", 0.3)
 
 
-def blobs(n: int = 400, d: int = 5, seed: int = 0) -> Rows:
+def blobs(n: int = 400, seed: int = 0) -> FloatArray:
     rng = np.random.default_rng(seed)
-    return Rows.from_dense(
-        rng.normal(size=(4, d))[rng.integers(4, size=n)] * 2 + rng.normal(size=(n, d)) * 0.6
-    )
+    return rng.normal(size=(4, 5))[rng.integers(4, size=n)] * 2 + rng.normal(size=(n, 5)) * 0.6
 
 
-def parted(rows: Rows, clusters: int = 4) -> Partition:
+def parted(x: FloatArray, clusters: int = 4) -> Partition:
+    rows = Rows.from_dense(x)
     return partition(rows, kmeans_centers(rows, clusters))
 
 
@@ -75,74 +61,62 @@ def error(a: FloatArray, b: FloatArray) -> float:
 def test_full_rank_is_the_kernel_matrix_in_the_blocks(kernel: Kernel) -> None:
     """If every row is a landmark, blocks within clusters are exact."""
     part = parted(blobs(160))
-    meka = approximate_kernel(kernel, part, MekaOptions(rank=160, link_threshold=1.0))
+    found = dense(approximate_kernel(kernel, part, MekaOptions(rank=160, link_threshold=1.0)))
     exact = gram(kernel, part)
     for a, b in pairwise(part.start):
-        np.testing.assert_allclose(dense(meka)[a:b, a:b], exact[a:b, a:b], atol=1e-8)
-    assert dense(meka)[: part.start[1], part.start[1] :].max() == 0
+        np.testing.assert_allclose(found[a:b, a:b], exact[a:b, a:b], atol=1e-8)
+    assert found[: part.start[1], part.start[1] :].max() == 0
 
 
-@pytest.mark.parametrize("kernel", [Kernel("rbf", 0.05), Kernel("laplacian", 0.05)], ids=lambda k: k.kind)
-def test_links_lower_the_error_of_blocks_alone(kernel: Kernel) -> None:
-    part = parted(blobs())
-    exact = gram(kernel, part)
-    whole = error(dense(approximate_kernel(kernel, part, MekaOptions(rank=40))), exact)
-    blocks = error(dense(approximate_kernel(kernel, part, MekaOptions(rank=40, link_threshold=1.0))), exact)
+def errors_with_links_and_without(kernel: Kernel, part: Partition, rank: int) -> list[float]:
+    options = (MekaOptions(rank=rank), MekaOptions(rank=rank, link_threshold=1.0))
+    return [error(dense(approximate_kernel(kernel, part, one)), gram(kernel, part)) for one in options]
+
+
+@pytest.mark.parametrize("kind", ["rbf", "laplacian"])
+def test_links_lower_the_error_of_blocks_alone(kind: str) -> None:
+    whole, blocks = errors_with_links_and_without(Kernel(kind, 0.05), parted(blobs()), 40)
     assert whole < 0.1 * blocks
 
 
 @pytest.mark.parametrize("gamma", [2.0**e for e in range(-6, 7, 2)])
 @pytest.mark.parametrize("scale", [0.2, 1.0, 5.0])
 def test_links_never_increase_the_error_by_more_than_a_percent(gamma: float, scale: float) -> None:
-    """Also where the paper's least squares diverges: never more than 1 % worse than without links."""
-    x = blobs(300).to_dense() * scale
-    part = parted(Rows.from_dense(x), 5)
-    exact = gram(Kernel("rbf", gamma), part)
-    options = MekaOptions(rank=20)
-    whole = error(dense(approximate_kernel(Kernel("rbf", gamma), part, options)), exact)
-    blocks = error(
-        dense(approximate_kernel(Kernel("rbf", gamma), part, MekaOptions(rank=20, link_threshold=1.0))), exact
-    )
+    """Also where the paper's least squares diverges."""
+    whole, blocks = errors_with_links_and_without(Kernel("rbf", gamma), parted(blobs(300) * scale, 5), 20)
     assert whole <= 1.01 * blocks
 
 
-def test_bases_are_orthonormal_and_reproduced_for_new_rows() -> None:
+def test_bases_are_orthonormal_and_reproduced_for_new_rows_for_any_number_of_threads() -> None:
     part = parted(blobs())
-    meka = approximate_kernel(GAUSS, part, MekaOptions(rank=25))
+    meka, three = (approximate_kernel(GAUSS, part, MekaOptions(rank=25), threads=t) for t in (1, 3))
+    assert np.array_equal(dense(meka), dense(three))
     for s, basis in enumerate(meka.bases):
         np.testing.assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-6)
         x, landmarks = part.cluster(s).to_dense(), meka.landmarks[s].to_dense()
         np.testing.assert_allclose(GAUSS.matrix(x, landmarks) @ meka.projections[s], basis, atol=1e-6)
 
 
-def test_the_same_for_any_number_of_threads() -> None:
-    part = parted(blobs())
-    one, three = (approximate_kernel(GAUSS, part, MekaOptions(rank=30), threads=t) for t in (1, 3))
-    assert np.array_equal(dense(one), dense(three))
-
-
 def test_strategies_spread_the_ranks() -> None:
     rng = np.random.default_rng(3)
-    sizes = [40, 120, 240]
-    spread = [0.01, 1, 1]
-    x = [rng.normal(size=(n, 4)) * s + 20 * i for i, (n, s) in enumerate(zip(sizes, spread, strict=True))]
-    part = parted(Rows.from_dense(np.concatenate(x)), 3)
-    by_center = np.argsort(part.centers[:, 0])
-    ranks = {
-        name: approximate_kernel(GAUSS, part, MekaOptions(rank=30, strategy=name)).ranks[by_center]
+    x = [rng.normal(size=(n, 4)) * s + 20 * i for i, (n, s) in enumerate([(40, 0.01), (120, 1), (240, 1)])]
+    part = parted(np.concatenate(x), 3)
+    equal, size, eigen = (
+        approximate_kernel(GAUSS, part, MekaOptions(rank=30, strategy=name)).ranks[
+            np.argsort(part.centers[:, 0])
+        ]
         for name in ("equal", "size", "eigen")
-    }
-    assert ranks["equal"][1:].tolist() == [30, 30]
-    assert np.abs(ranks["size"][1:] - np.array([27, 54])).max() <= 1
+    )
+    assert equal[1:].tolist() == [30, 30]
+    assert np.abs(size[1:] - np.array([27, 54])).max() <= 1
     # A cluster that is nearly a point needs a very small rank.
-    assert ranks["eigen"][0] <= 3
-    assert ranks["eigen"].sum() <= 90
-    assert ranks["eigen"][2] > ranks["eigen"][1] > 25
+    assert eigen[0] <= 3
+    assert eigen.sum() <= 90
+    assert eigen[2] > eigen[1] > 25
 
 
 def test_eps_drops_links_of_distant_clusters() -> None:
-    x = np.concatenate([blobs(100).to_dense(), blobs(100, seed=1).to_dense() + 50])
-    part = parted(Rows.from_dense(x), 6)
+    part = parted(np.concatenate([blobs(100), blobs(100, seed=1) + 50]), 6)
     every = approximate_kernel(GAUSS, part, MekaOptions(rank=10))
     near = approximate_kernel(GAUSS, part, MekaOptions(rank=10, link_threshold=1e-6))
     values = GAUSS.matrix(part.centers, part.centers)
@@ -150,27 +124,24 @@ def test_eps_drops_links_of_distant_clusters() -> None:
     assert 0 < len(near.links) < 15
 
 
-def test_clipping_cannot_raise_the_error() -> None:
+@pytest.mark.parametrize("gamma", [0.05, 0.5, 2.0])
+def test_clipping_cannot_raise_the_error(gamma: float) -> None:
     """G is positive semidefinite, and clipping projects onto the convex set of such matrices."""
-    part = parted(blobs(250), 8)
-    for gamma in (0.05, 0.5, 2.0):
-        kernel = Kernel("rbf", gamma)
-        meka = approximate_kernel(kernel, part, MekaOptions(rank=8, oversampling=0.0))
-        spectrum = positive_spectrum(meka, "clip")
-        eigenvalues = np.linalg.eigvalsh(dense(meka))
-        assert spectrum.smallest == pytest.approx(eigenvalues[0], abs=1e-8) or eigenvalues[0] > -1e-8
-        q = meka.forward(spectrum.vectors)
-        clipped = (q * spectrum.values) @ q.T
-        exact = gram(kernel, part)
-        assert np.linalg.eigvalsh(clipped)[0] > -1e-8
-        assert error(clipped, exact) <= error(dense(meka), exact) * (1 + 1e-9)
+    part, kernel = parted(blobs(250), 8), Kernel("rbf", gamma)
+    meka = approximate_kernel(kernel, part, MekaOptions(rank=8, oversampling=0.0))
+    spectrum, found, exact = positive_spectrum(meka, "clip"), dense(meka), gram(kernel, part)
+    smallest = np.linalg.eigvalsh(found)[0]
+    assert spectrum.smallest == pytest.approx(smallest, abs=1e-8) or smallest > -1e-8
+    q = meka.forward(spectrum.vectors)
+    clipped = (q * spectrum.values) @ q.T
+    assert np.linalg.eigvalsh(clipped)[0] > -1e-8
+    assert error(clipped, exact) <= error(found, exact) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("psd", ["clip", "shift", "none"])
 def test_ridge_solves_the_whole_system(psd: str) -> None:
     """(G + lambda I) alpha = y - mean, where clip and shift change G first; the features give G alpha."""
-    part = parted(blobs())
-    meka = approximate_kernel(GAUSS, part, MekaOptions(rank=40))
+    meka = approximate_kernel(GAUSS, parted(blobs()), MekaOptions(rank=40))
     y = np.random.default_rng(0).normal(size=(400, 2))
     whole = dense(meka)
     values, vectors = np.linalg.eigh(whole)
@@ -190,150 +161,107 @@ def test_ridge_refuses_an_indefinite_system() -> None:
         list(meka_ridge(meka, np.ones((250, 1)), [1e-6], "none"))
 
 
-def test_clusters_of_few_distinct_rows() -> None:
-    rows = Rows.from_dense(np.repeat([[1.0, 2], [3, 4], [0, 0]], 20, axis=0))
-    part = partition(rows, kmeans_centers(rows, 7))
-    assert sorted(part.sizes.tolist()) == [20, 20, 20]
-    assert np.array_equal(part.rows.to_dense(), rows.to_dense()[part.order])
-
-
 def test_sampled_error_estimates_the_whole() -> None:
-    rows = blobs(1500)
-    x = rows.to_dense()
-    exact = GAUSS.matrix(x, x)
+    x = blobs(1500)
+    rows, exact = Rows.from_dense(x), GAUSS.matrix(x, x)
     features = kernel_features(GAUSS, rows, x[:20], np.eye(20))
     true = error(features @ features.T, exact)
-    whole = sample_rows([rows], 1500, 0)
-    product = features @ features.T
-    assert relative_error(GAUSS, whole, lambda g, a, h, b: product[a, b]) == pytest.approx(true, rel=1e-9)
-    estimates = []
-    for seed in range(5):
-        some = sample_rows([rows], 500, seed)
+
+    def estimate(count: int, seed: int) -> float:
+        some = sample_rows([rows], count, seed)
         f = features[some.positions[0]]
-        estimates.append(relative_error(GAUSS, some, lambda g, a, h, b, f=f: f[a] @ f[b].T, threads=2))  # type: ignore[misc]
-    assert np.mean(estimates) == pytest.approx(true, rel=0.1)
+        return relative_error(GAUSS, some, lambda g, a, h, b: f[a] @ f[b].T, threads=2)
+
+    assert estimate(1500, 0) == pytest.approx(true, rel=1e-9)
+    assert np.mean([estimate(500, seed) for seed in range(5)]) == pytest.approx(true, rel=0.1)
 
 
 @pytest.mark.parametrize("cost", [0.01, 1.0, 30.0])
 def test_squared_hinge_against_liblinear(cost: float) -> None:
     rng = np.random.default_rng(1)
     x = rng.normal(size=(200, 12)) * np.geomspace(0.1, 3, 12)
-    noise = rng.normal(size=(200, 3))
-    y = np.where(x @ rng.normal(size=(12, 3)) + noise > 0, 1.0, -1.0)
-    found = solve_squared_hinge(
-        lambda w: x @ w, lambda v: x.T @ v, y, cost, (x * x).sum(axis=0), tolerance=1e-8
-    )
-    for k in range(3):
-        other = LinearSVC(C=cost, loss="squared_hinge", dual=False, fit_intercept=False, tol=1e-10).fit(
-            x, y[:, k]
-        )
-        np.testing.assert_allclose(found[:, k], other.coef_[0], rtol=1e-4, atol=1e-6)
+    y = np.where(x @ rng.normal(size=(12, 3)) + rng.normal(size=(200, 3)) > 0, 1.0, -1.0)
+    ways = lambda w: x @ w, lambda v: x.T @ v
+    found = solve_squared_hinge(*ways, y, cost, (x * x).sum(axis=0), tolerance=1e-8)
+    for own, targets in zip(found.T, y.T, strict=True):
+        other = LinearSVC(C=cost, dual=False, fit_intercept=False, tol=1e-10).fit(x, targets)
+        np.testing.assert_allclose(own, other.coef_[0], rtol=1e-4, atol=1e-6)
 
 
-FloatArray = NDArray[np.float64]
+# --- leaves of dcpred
 
 
-def cell(m: int = 7, d: int = 5, p: int = 3, q: int = 4, seed: int = 0) -> CellExpansion:
-    rng = np.random.default_rng(seed)
-    pairs = rng.integers(0, m, (q, 2))
-    return CellExpansion(
-        rng.normal(size=(m, d)), 0.3, rng.normal(size=(p, m + q)), rng.normal(size=p), pairs, np.zeros((0, m))
-    )
+def cell(p: int = 3, q: int = 4) -> CellExpansion:
+    rng = np.random.default_rng(0)
+    pairs = rng.integers(0, 7, (q, 2))
+    coef, rho = rng.normal(size=(p, 7 + q)), rng.normal(size=p)
+    return CellExpansion(rng.normal(size=(7, 5)), 0.3, coef, rho, pairs, np.zeros((0, 7)))
 
 
-def problem_data(n: int, d: int = 5, p: int = 3, seed: int = 1) -> tuple[FloatArray, FloatArray, FloatArray]:
-    rng = np.random.default_rng(seed)
+def problem_data(n: int, p: int = 3) -> tuple[FloatArray, FloatArray, FloatArray]:
+    rng = np.random.default_rng(1)
     targets = np.where(rng.random((n, p)) < 0.5, 1.0, -1.0)
-    return rng.normal(size=(n, d)), targets, rng.uniform(0.2, 1, n)
+    return rng.normal(size=(n, 5)), targets, rng.uniform(0.2, 1, n)
 
 
-def slow_values(at: CellExpansion, x: FloatArray) -> FloatArray:
+def slow_objective(at: CellExpansion, x: FloatArray, y: FloatArray, w: FloatArray, loss: str) -> float:
+    """The regularized loss for C = 0.7."""
     k = np.exp(-at.gamma * cdist(x, at.vectors, "sqeuclidean"))
-    c = np.hstack([k, k[:, at.pairs[:, 0]] * k[:, at.pairs[:, 1]]])
-    values: FloatArray = c @ at.coef.T - at.rho
-    return values
-
-
-def slow_objective(
-    at: CellExpansion, x: FloatArray, y: FloatArray, w: FloatArray, cost: float, loss: str
-) -> float:
-    f, m = slow_values(at, x), at.landmarks
+    f = np.hstack([k, k[:, at.pairs[:, 0]] * k[:, at.pairs[:, 1]]]) @ at.coef.T - at.rho
     lost = (f - y) ** 2 if loss == "squares" else np.maximum(0, 1 - y * f) ** 2
-    gram = np.exp(-at.gamma * cdist(at.vectors, at.vectors, "sqeuclidean"))
-    own = at.coef[:, :m]
-    penalty = np.einsum("pi,ij,pj->", own, gram, own) + np.sum(at.coef[:, m:] ** 2)
-    return float(penalty / 2 + cost * np.sum(w[:, None] * lost))
+    inner = np.exp(-at.gamma * cdist(at.vectors, at.vectors, "sqeuclidean"))
+    own, others = np.split(at.coef, [at.landmarks], axis=1)
+    penalty = np.einsum("pi,ij,pj->", own, inner, own) + np.sum(others**2)
+    return float(penalty / 2 + 0.7 * np.sum(w[:, None] * lost))
 
 
 @pytest.mark.parametrize("loss", ["squares", "squared_hinge"])
-@pytest.mark.parametrize(("n", "p", "q"), [(3, 1, 0), (64, 1, 5), (130, 3, 0), (201, 9, 4)])
-def test_the_objective_is_that_of_the_definition(loss: str, n: int, p: int, q: int) -> None:
-    at = cell(p=p, q=q)
-    x, y, w = problem_data(n, p=p)
-    value = CellProblem(x, y, w, loss == "squared_hinge").objective(at, 0.7)[0]
-    assert value == pytest.approx(slow_objective(at, x, y, w, 0.7, loss), rel=1e-11)
-
-
-@pytest.mark.parametrize("loss", ["squares", "squared_hinge"])
-@pytest.mark.parametrize(("p", "q"), [(1, 0), (1, 4), (3, 4)])
-def test_the_gradient_is_that_of_differences(loss: str, p: int, q: int) -> None:
-    at = cell(p=p, q=q)
-    x, y, w = problem_data(150, p=p)
-    _, by_vectors, by_coef, by_rho, by_gamma = CellProblem(x, y, w, loss == "squared_hinge").objective(
-        at, 0.7
-    )
-    step = 1e-6
+@pytest.mark.parametrize(("n", "p", "q"), [(3, 1, 0), (64, 1, 5), (130, 3, 0), (150, 3, 4), (201, 9, 4)])
+def test_the_objective_is_that_of_the_definition_and_the_gradient_that_of_differences(
+    loss: str, n: int, p: int, q: int
+) -> None:
+    at, (x, y, w) = cell(p, q), problem_data(n, p)
+    value, *gradients = CellProblem(x, y, w, loss == "squared_hinge").objective(at, 0.7)
+    assert value == pytest.approx(slow_objective(at, x, y, w, loss), rel=1e-11)
+    rng, step = np.random.default_rng(5), 1e-6
 
     def difference(field: str, move: Any) -> float:
-        base = getattr(at, field)
-        high, low = (
-            slow_objective(replace(at, **{field: base + s * move}), x, y, w, 0.7, loss) for s in (step, -step)
-        )
+        sides = [replace(at, **{field: getattr(at, field) + s * move}) for s in (step, -step)]
+        high, low = (slow_objective(one, x, y, w, loss) for one in sides)
         return (high - low) / (2 * step)
 
-    rng = np.random.default_rng(5)
-    for field, gradient in (("vectors", by_vectors), ("coef", by_coef), ("rho", by_rho)):
-        for _ in range(3):
-            direction = rng.normal(size=gradient.shape)
-            along = float(np.sum(gradient * direction))
-            assert difference(field, direction) == pytest.approx(along, rel=1e-6, abs=1e-4)
-    assert difference("gamma", 1.0) == pytest.approx(by_gamma, rel=1e-6)
+    for field, gradient in zip(("vectors", "coef", "rho"), gradients, strict=False):
+        direction = rng.normal(size=gradient.shape)
+        along = float(np.sum(gradient * direction))
+        assert difference(field, direction) == pytest.approx(along, rel=1e-6, abs=1e-4)
+    assert difference("gamma", 1.0) == pytest.approx(gradients[-1], rel=1e-6, abs=1e-6)
 
 
 def test_threads_do_not_matter_and_optimization_lowers_the_loss() -> None:
     x, y, w = problem_data(1500)
     y[:, 0] = np.where(np.sin(3 * x[:, 0]) * x[:, 1] > 0, 1, -1)
-    problem = CellProblem(x, y, w, True)
-    start = cell()
-    one = move_landmarks(problem, start, 1.0, 20)
-    two = move_landmarks(problem, start, 1.0, 20, threads=3)
+    problem, start = CellProblem(x, y, w, True), cell()
+    one, two = (leaf.move_landmarks(problem, start, 1.0, 20, threads=t) for t in (1, 3))
     assert np.array_equal(one.vectors, two.vectors)
     assert np.array_equal(one.coef, two.coef)
     assert problem.objective(one, 1.0)[0] < 0.9 * problem.objective(start, 1.0)[0]
-    assert move_landmarks(problem, start, 1.0, 0) is start
+    assert leaf.move_landmarks(problem, start, 1.0, 0) is start
 
 
 def test_every_row_a_landmark_is_kernel_ridge_regression() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(80, 3))
-    y = np.sin(x[:, 0]) + x[:, 1] * x[:, 2]
+    y, k = np.sin(x[:, 0]) + x[:, 1] * x[:, 2], Kernel("rbf", 0.4).matrix(x, x)
     at = CellExpansion(x, 0.4, np.zeros((1, 80)), np.zeros(1), np.zeros((0, 2), np.int64), np.zeros((0, 80)))
-    features = cell_features(x, at)
-    for root in (feature_root(x, features, 0.4, rng), penalty_root(at)):
-        # Nystrom on all rows is the kernel itself.
-        np.testing.assert_allclose(
-            features @ root @ root.T @ features.T, Kernel("rbf", 0.4).matrix(x, x), atol=1e-5
-        )
-    coef, rho = solve_linear(features, root, (y - y.mean())[:, None], np.ones(80), 5.0, False)
-    other = KernelRidge(alpha=0.1, kernel="rbf", gamma=0.4)
-    centered = np.eye(80) - 1 / 80
-    k = Kernel("rbf", 0.4).matrix(x, x)
+    features = leaf.cell_features(x, at)
+    for root in (leaf.feature_root(x, features, 0.4, rng), leaf.penalty_root(at)):
+        np.testing.assert_allclose(features @ root @ root.T @ features.T, k, atol=1e-5)  # Nystrom on all rows
+    coef, rho = leaf.solve_linear(features, root, (y - y.mean())[:, None], np.ones(80), 5.0, False)
     # With an offset: ridge on the centered kernel.
-    expected = (
-        centered @ k @ centered @ np.linalg.solve(centered @ k @ centered + 0.1 * np.eye(80), y - y.mean())
-    )
+    centered = np.eye(80) - 1 / 80
+    expected = centered @ k @ centered
+    expected = expected @ np.linalg.solve(expected + 0.1 * np.eye(80), y - y.mean())
     np.testing.assert_allclose(features @ coef[0] - rho, expected, atol=1e-5)
-    assert np.corrcoef(features @ coef[0] - rho, other.fit(x, y).predict(x))[0, 1] > 0.99
 
 
 def test_the_linear_model_is_liblinears() -> None:
@@ -342,7 +270,7 @@ def test_the_linear_model_is_liblinears() -> None:
     x = rng.normal(size=(300, 4))
     y = np.where(x[:, 0] + 0.5 * rng.normal(size=300) > 0, 1.0, -1.0)
     weights = np.where(rng.random(300) < 0.5, 1.0, 0.5)
-    coef, rho = solve_linear(x, np.eye(4), y[:, None], weights, 0.8, True)
+    coef, rho = leaf.solve_linear(x, np.eye(4), y[:, None], weights, 0.8, True)
     other = LinearSVC(C=0.8, dual=False, tol=1e-8).fit(x, y, sample_weight=weights)
     np.testing.assert_allclose(coef[0], other.coef_[0], rtol=0.02, atol=0.01)
     assert -rho[0] == pytest.approx(other.intercept_[0], abs=0.01)
@@ -350,21 +278,22 @@ def test_the_linear_model_is_liblinears() -> None:
 
 def test_pairs_are_distinct_and_near() -> None:
     vectors = np.vstack([np.zeros((5, 2)), np.full((5, 2), 50.0)]) + np.arange(10)[:, None] * 0.1
-    pairs = sample_pairs(vectors, 1.0, 25, np.random.default_rng(0))
+    pairs = leaf.sample_pairs(vectors, 1.0, 25, np.random.default_rng(0))
     assert len({tuple(pair) for pair in pairs.tolist()}) == 25
     assert (pairs[:, 0] <= pairs[:, 1]).all()
     # All 30 pairs within the two groups come before any between them.
     assert ((pairs < 5).all(axis=1) | (pairs >= 5).all(axis=1)).all()
-    assert len(sample_pairs(vectors, 1.0, 999, np.random.default_rng(0))) == 55
+    assert len(leaf.sample_pairs(vectors, 1.0, 999, np.random.default_rng(0))) == 55
+
+
+# --- clusters and trees
 
 
 @pytest.mark.parametrize(("leaves", "levels"), [(1, 0), (6, 1), (30, 2), (70, 0), (70, 1)])
 def test_trees_send_every_row_to_its_leaf(leaves: int, levels: int) -> None:
-    rng = np.random.default_rng(3)
-    rows = Rows.from_dense(rng.normal(size=(900, 3)))
+    rows = Rows.from_dense(np.random.default_rng(3).normal(size=(900, 3)))
     tree = kmeans_tree(rows, leaves, levels=levels, seed=1)
-    router = Router(tree.children, tree.centers)
-    count = len(tree.leaf_centers)
+    router, count = Router(tree.children, tree.centers), len(tree.leaf_centers)
     assert np.array_equal(router.route(rows), tree.leaf)
     assert abs(count - leaves) <= 0.15 * leaves
     assert np.unique(tree.leaf).size == count == router.n_cells
@@ -376,36 +305,35 @@ def test_trees_send_every_row_to_its_leaf(leaves: int, levels: int) -> None:
     assert np.median(np.linalg.norm(own - tree.leaf_centers, axis=1)) < 0.2
 
 
-def test_a_tree_of_few_distinct_rows_has_no_empty_leaf() -> None:
-    rows = Rows.from_dense(np.repeat([[0.0, 1], [2, 3], [9, 9]], 40, axis=0))
-    for leaves in (2, 3, 17, 80):
-        tree = kmeans_tree(rows, leaves)
-        assert len(tree.leaf_centers) <= 3
-        assert (np.bincount(tree.leaf) > 0).all()
+@pytest.mark.parametrize("leaves", [2, 3, 17, 80])
+def test_few_distinct_rows_have_no_empty_leaf_or_cluster(leaves: int) -> None:
+    x = np.repeat([[0.0, 1], [2, 3], [9, 9]], 40, axis=0)
+    tree = kmeans_tree(Rows.from_dense(x), leaves)
+    assert len(tree.leaf_centers) <= 3
+    assert (np.bincount(tree.leaf) > 0).all()
+    part = parted(x, leaves)
+    assert sorted(part.sizes.tolist()) == ([40, 80] if leaves == 2 else [40, 40, 40])
+    assert np.array_equal(part.rows.to_dense(), x[part.order])
 
 
 def test_weights_pull_centroids() -> None:
     x = np.array([[0.0], [1], [10], [11]])
-    assert np.sort(weighted_centroids(x, 2, None, 0)[:, 0]).tolist() == [0.5, 10.5]
-    heavy = np.sort(weighted_centroids(x, 2, np.array([3.0, 1, 0, 1]), 0)[:, 0])
+    assert np.sort(leaf.weighted_centroids(x, 2, None, 0)[:, 0]).tolist() == [0.5, 10.5]
+    heavy = np.sort(leaf.weighted_centroids(x, 2, np.array([3.0, 1, 0, 1]), 0)[:, 0])
     np.testing.assert_allclose(heavy, [0.25, 11], atol=1e-4)
-    assert np.array_equal(weighted_centroids(x, 9, None, 0), x)
-    assert weighted_centroids(x, 0, None, 0).shape == (0, 1)
+    assert np.array_equal(leaf.weighted_centroids(x, 9, None, 0), x)
+    assert leaf.weighted_centroids(x, 0, None, 0).shape == (0, 1)
 
 
-@pytest.mark.parametrize("exponent", [160, 300])
 @pytest.mark.filterwarnings("error")
-def test_huge_points_have_finite_centers(exponent: int) -> None:
-    points = np.random.default_rng(0).standard_normal((60, 3)) * 10.0**exponent
-    for given in (points, csr_matrix(points)):
-        centers = k_means(given, 5, seed=1, max_iterations=50)
-        assert centers.shape == (5, 3)
-        assert np.isfinite(centers).all()
-
-
-def test_points_without_features_and_fewer_than_centers() -> None:
+def test_centers_of_huge_points_of_points_without_features_and_of_few_distinct_points() -> None:
+    for exponent in (160, 300):
+        points = np.random.default_rng(0).standard_normal((60, 3)) * 10.0**exponent
+        for given in (points, csr_matrix(points)):
+            centers = k_means(given, 5, seed=1, max_iterations=50)
+            assert centers.shape == (5, 3)
+            assert np.isfinite(centers).all()
     assert k_means(np.zeros((4, 0)), 3, seed=0, max_iterations=10).shape == (3, 0)
-    same = np.repeat([[1.0, 2.0], [3.0, -4.0]], 5, axis=0)
-    centers = k_means(same, 4, seed=0, max_iterations=10)
+    centers = k_means(np.repeat([[1.0, 2], [3, -4]], 5, axis=0), 4, seed=0, max_iterations=10)
     assert centers.shape == (4, 2)
     assert {tuple(center) for center in centers} == {(1.0, 2.0), (3.0, -4.0)}
