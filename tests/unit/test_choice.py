@@ -300,7 +300,7 @@ def test_the_confirming_rows_do_not_decide_on_the_fallback(tmp_path: Path, backe
     sides = [LabelledRows(rows, near.labels) for rows in ((near.rows, far) if backed else (far, near.rows))]
     request: Any = SimpleNamespace(
         exact_path=str(model("breast_c_rbf")), exact=exact, comparing=Comparing(exact, *sides),
-        limits=Limits(0.5), folder=SimpleNamespace(model=lambda candidate: str(tmp_path / "fast")), methods=(),
+        limits=Limits(0.5), folder=SimpleNamespace(model=lambda one: str(tmp_path / "fast")), methods=(),
         command=lambda candidate: "", arguments=lambda *given: [], stored=lambda model: b"", memory=1 << 30,
     )  # fmt: skip
     measured = MeasuredModels(request)
