@@ -35,7 +35,7 @@ class LatticeProblem(Problem):
     """An expansion whose values are on a lattice, written with six digits, and rows on it and off it."""
 
     def __init__(
-        self, seed: int, name: str, n: int, d: int, classes: int = 2, gamma: float = 1.0, density: float = 1.0,
+        self, seed: int, name: str, n: int, d: int, classes: int = 2, gamma: float = 1, density: float = 1,
         mixed: bool = False,
     ) -> None:  # fmt: skip
         rng = np.random.default_rng(seed)

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,90 +25,85 @@ from svmfast.errors import OptionError
 from svmfast.threads import map_in_threads, one_blas_thread, prefetch, thread_count
 
 GIBIBYTE = 1 << 30
-PHOTOS = str(model("photos_c_rbf"))
-
-PREDICT = ["predict", str(data("photos.test")), PHOTOS, "OUT", "-j", "4"]
-TRAIN = ["train", str(data("photos.train")), "OUT"]
 
 
-def limited(words: list[str], out: Path, stack: int = 0) -> subprocess.CompletedProcess[bytes]:
-    """Run a command, with `stack` bytes for each thread and 6 GB in all."""
+def limited(words: list[Any], stack: int) -> tuple[int, bytes]:
+    """Run a command, with `stack` bytes for each thread and 6 GB in all; return its status and stderr."""
 
     def no_more_threads() -> None:
         if stack:
             resource.setrlimit(resource.RLIMIT_STACK, (stack, resource.getrlimit(resource.RLIMIT_STACK)[1]))
             resource.setrlimit(resource.RLIMIT_AS, (6 * GIBIBYTE, 6 * GIBIBYTE))
 
-    return subprocess.run(
-        [PROGRAM, *(str(out) if word == "OUT" else word for word in words)],
-        env={**os.environ, "OMP_NUM_THREADS": "4"},
-        preexec_fn=no_more_threads,
-        capture_output=True,
-        timeout=60,
+    env = {**os.environ, "OMP_NUM_THREADS": "4"}
+    done = subprocess.run(
+        [PROGRAM, *words], env=env, preexec_fn=no_more_threads, capture_output=True, timeout=60
     )
+    return done.returncode, done.stderr
 
 
 @pytest.mark.skipif("SVMFAST_SANITIZED" in os.environ, reason="sanitizers take memory of their own")
-def test_native_threads_that_cannot_start_are_no_error(tmp_path: Path) -> None:
-    found = set()
+def test_native_threads_that_cannot_start_are_no_error_and_those_of_python_are_reported(
+    tmp_path: Path,
+) -> None:
+    out, other, found = tmp_path / "out", tmp_path / "other", set()
     for stack in (0, 2 * GIBIBYTE, 64 * GIBIBYTE):
-        done = limited(PREDICT, tmp_path / "out", stack)
-        assert (done.returncode, done.stderr) == (0, b"")
-        found.add((tmp_path / "out").read_bytes())
+        words = ["predict", data("photos.test"), model("photos_c_rbf"), out, "-j", "4"]
+        assert limited(words, stack) == (0, b"")
+        found.add(out.read_bytes())
     assert len(found) == 1
+    message = b"svmfast: the system cannot start another thread\n"
+    assert limited(["train", data("photos.train"), other], 64 * GIBIBYTE) == (2, message)
+    assert not other.exists()
 
 
-@pytest.mark.skipif("SVMFAST_SANITIZED" in os.environ, reason="sanitizers take memory of their own")
-def test_a_thread_of_python_that_cannot_start_is_reported(tmp_path: Path) -> None:
-    done = limited(TRAIN, tmp_path / "out", 64 * GIBIBYTE)
-    assert (done.returncode, done.stderr) == (2, b"svmfast: the system cannot start another thread\n")
-    assert not (tmp_path / "out").exists()
-
-
-def test_python_takes_any_positive_number_of_threads() -> None:
+def test_python_takes_any_positive_number_of_threads_and_the_native_core_every_integer() -> None:
     exact = package.load_model(model("iris_c_rbf_prob"))
-    rows = package.read_svmlight(data("iris.test"))
-    expected = package.predict(exact, rows, threads=1)
+    rows = package.read_svmlight(data("iris.test")).rows
+    expected = exact.decision_values(rows)
     for count in (2, 2**31 - 1, 2**31, 2**63, 2**64):
-        assert np.array_equal(package.predict(exact, rows, threads=count).decisions, expected.decisions)
+        assert np.array_equal(package.predict(exact, rows, threads=count).decisions, expected)
     for count in (0, -1, -(2**31), -(2**63) - 1):
         with pytest.raises(OptionError, match=f"threads is {count}; it must be at least 1"):
             package.predict(exact, rows, threads=count)
-
-
-@pytest.mark.parametrize("count", [-(2**70), -(2**31), -1, 0, 1, 2**30, 2**31, 2**63, 2**70])
-def test_the_native_core_takes_every_integer_for_a_number_of_threads(count: int) -> None:
-    exact = package.load_model(model("iris_c_rbf_prob"))
-    rows = package.read_svmlight(data("iris.test")).rows
-    assert np.array_equal(exact.decision_values(rows, threads=count), exact.decision_values(rows))
-
-
-def test_thread_counts_are_capped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    assert thread_count(None) == len(os.sched_getaffinity(0))
-    assert thread_count(7) == 7
-    assert thread_count(2**40) == max(64, 4 * len(os.sched_getaffinity(0)))
-    with pytest.raises(TypeError):
-        thread_count(2.5)  # type: ignore[arg-type]
+    for count in (-(2**70), -(2**31), -1, 0, 1, 2**30, 2**31, 2**63, 2**70):
+        assert np.array_equal(exact.decision_values(rows, threads=count), expected)
 
 
 @pytest.mark.parametrize(
     ("openmp", "most"),
-    [("1", 1), ("3", 3), (" 2,4 ", 2), ("99", 8), ("", 8), ("0", 8), ("-1", 8), ("many", 8), ("٣", 8)],
+    [
+        ("1", 1),
+        ("3", 3),
+        (" 2,4 ", 2),
+        ("99", 8),
+        ("", 8),
+        ("0", 8),
+        ("-1", 8),
+        ("many", 8),
+        ("٣", 8),
+        (None, 8),
+    ],
 )
 def test_openmp_limits_the_default_and_not_what_is_asked_for(
-    openmp: str, most: int, monkeypatch: pytest.MonkeyPatch
+    openmp: str | None, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert threads.usable_cores() == len(os.sched_getaffinity(0))
     monkeypatch.setattr(threads, "usable_cores", lambda: 8)
-    monkeypatch.setenv("OMP_NUM_THREADS", openmp)
-    assert thread_count(None) == most
-    assert thread_count(5) == 5
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if openmp is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", openmp)
+    assert [thread_count(n) for n in (None, 1, 5, 64, 65, 2**40)] == [most, 1, 5, 64, 64, 64]
+    monkeypatch.setattr(threads, "usable_cores", lambda: 20)
+    assert [thread_count(n) for n in (79, 80, 81)] == [79, 80, 80]
+    with pytest.raises(TypeError):
+        thread_count(2.5)  # type: ignore[arg-type]
 
 
 # --- work in Python's threads
 
 
-def test_results_keep_their_order() -> None:
+def test_results_keep_their_order_and_the_first_item_that_fails_names_the_error() -> None:
     def work(item: int) -> int:
         time.sleep(0.001 * (item % 3))
         return item * item
@@ -115,16 +111,14 @@ def test_results_keep_their_order() -> None:
     assert map_in_threads(work, range(40), 4) == [item * item for item in range(40)]
     assert map_in_threads(work, [], 4) == []
 
-
-def test_the_first_item_that_fails_names_the_error() -> None:
-    def work(item: int) -> None:
+    def fail(item: int) -> None:
         if item >= 3:
             time.sleep(0.05 if item == 3 else 0)
             raise ValueError(f"item {item}")
 
     for count in (1, 2, 8):
         with pytest.raises(ValueError, match="item 3"):
-            map_in_threads(work, range(100), count)
+            map_in_threads(fail, range(100), count)
 
 
 def test_an_interrupt_waits_for_no_item_on_another_thread() -> None:
@@ -150,26 +144,20 @@ def blas() -> set[int]:
     return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
 
 
-def test_blas_gets_its_threads_back_when_the_last_one_leaves() -> None:
+def test_blas_has_one_thread_in_every_thread_and_gets_them_back_when_the_last_one_leaves() -> None:
+    def inside(_: int) -> set[int]:
+        with one_blas_thread():
+            return blas()
+
     with threads.blas_threads(2):
         assert blas() == {2}
-        with one_blas_thread():
+        with one_blas_thread():  # from here on the main thread would be the only one that may limit it
             assert blas() == {1}
             inner = [one_blas_thread() for _ in range(3)]
             map_in_threads(lambda one: one.__enter__(), inner, 3)
             map_in_threads(lambda one: one.__exit__(None, None, None), inner, 3)
             assert blas() == {1}
         assert blas() == {2}
-
-
-def test_blas_has_one_thread_in_every_thread_that_limits_it() -> None:
-    def inside(_: int) -> set[int]:
-        with one_blas_thread():
-            return blas()
-
-    with threads.blas_threads(2):
-        with one_blas_thread():  # from here on the main thread would be the only one that may limit it
-            pass
         assert map_in_threads(inside, range(4), 2) == [{1}] * 4
         assert blas() == {2}
 
@@ -177,17 +165,13 @@ def test_blas_has_one_thread_in_every_thread_that_limits_it() -> None:
 # --- blocks read ahead
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 3, 100])
-def test_items_come_in_order(count: int) -> None:
-    assert list(prefetch(iter(range(count)))) == list(range(count))
-
-
-@pytest.mark.parametrize("good", [0, 1, 2, 5])
-def test_an_error_comes_in_its_place(good: int) -> None:
+@pytest.mark.parametrize("good", [0, 1, 2, 3, 5, 100])
+def test_items_come_in_order_and_an_error_in_its_place(good: int) -> None:
     def items() -> Iterator[int]:
         yield from range(good)
         raise ValueError("here")
 
+    assert list(prefetch(iter(range(good)))) == list(range(good))
     given = prefetch(items())
     assert [next(given) for _ in range(good)] == list(range(good))
     with pytest.raises(ValueError, match="here"):
@@ -195,8 +179,7 @@ def test_an_error_comes_in_its_place(good: int) -> None:
 
 
 def test_items_are_yielded_at_once_and_prefetching_is_bounded() -> None:
-    taken = []
-    third = threading.Event()
+    taken, third = [], threading.Event()
 
     def items() -> Iterator[int]:
         for i in range(100):
@@ -236,11 +219,11 @@ for item in prefetch(items()):
 """
 
 
-def test_threads_work_on_after_the_main_one_has_ended() -> None:
-    done = subprocess.run([sys.executable, "-c", SERVING], capture_output=True, text=True, timeout=60)
-    assert (done.stdout, done.stderr) == ("['0', '1', '2'] ['a', 'b', 'c'] 1\n", "")
-
-
-def test_the_end_of_a_program_does_not_wait_for_input() -> None:
-    done = subprocess.run([sys.executable, "-c", ENDLESS], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (0, "")
+@pytest.mark.parametrize(
+    ("program", "printed"), [(SERVING, "['0', '1', '2'] ['a', 'b', 'c'] 1\n"), (ENDLESS, "")]
+)
+def test_threads_work_on_after_the_main_one_has_ended_and_the_end_does_not_wait_for_input(
+    program: str, printed: str
+) -> None:
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, printed, "")
