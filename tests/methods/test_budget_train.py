@@ -1,79 +1,75 @@
-"""Budgeted training as a method: LIBSVM's arrangement, options, held-out rows."""
+"""Budgeted training as a method: LIBSVM's arrangement, options, held-out rows; runs that change no byte."""
 
-from __future__ import annotations
-
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from budget_problems import fixture, moons, source_of
+from budget_problems import fixture, moons, source_of, spooled
 from libsvm import svmutil
-from program import data, model
+from program import model
+from read_fixtures import exact as read_model
+from read_fixtures import rows as read_rows
 from two_moons import kernel, two_moons
 
-import svmfast
 from svmfast.errors import MemoryLimitError, OptionError, TrainingRowError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
-from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods.budget import BudgetTrainOptions
+from svmfast.formats.model_files import load_model
+from svmfast.methods.budget import BudgetTrainOptions, finish, training
+from svmfast.methods.budget import rows as run_rows
 from svmfast.methods.budget.run import budget_train, candidates
 from svmfast.methods.budget.sgd import MAINTENANCE
 from svmfast.methods.candidates import CandidateRequest
+from svmfast.methods.method import Setting
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.options import options_of
 from svmfast.rows import Rows
 from svmfast.solvers.training_data import chosen
 
+MOONS = BudgetTrainOptions(gamma=1, budget=10)
+DIGITS = BudgetTrainOptions(C=10, gamma=0.02, budget=9, passes=2)
+
+
+def predicted(made, rows):
+    return made.head.predict(made.decision_values(rows))
+
+
+def trained_bytes(source, options, *setting):
+    return libsvm_model_bytes(budget_train(source, options, *setting)[0])
+
 
 @pytest.mark.parametrize(
-    ("name", "options", "least"),
-    [
-        ("breast", {"C": 10, "gamma": 0.05, "budget": 20}, 0.95),
-        ("digits", {"C": 10, "gamma": 0.02, "budget": 30}, 0.93),
-        ("iris", {"C": 10, "gamma": 0.5, "budget": 10}, 0.93),
-    ],
+    ("name", "gamma", "budget", "least"),
+    [("breast", 0.05, 20, 0.95), ("digits", 0.02, 30, 0.93), ("iris", 0.5, 10, 0.93)],
 )
-def test_accuracy_is_near_the_exact_models(name, options, least):
+def test_accuracy_is_near_the_exact_models(name, gamma, budget, least):
     source, test = fixture(name)
-    made, report = budget_train(source, BudgetTrainOptions(**options))
-    accuracy = np.mean(made.head.predict(made.decision_values(test.rows)) == test.labels)
-    rows = source.working_set(0, 0, 0)
-    exact = train(
-        read_svmlight(data(f"{name}.train")).rows, rows.labels, TrainOptions(C=10, gamma=options["gamma"])
-    )
-    exactly = np.mean(exact.head.predict(exact.decision_values(test.rows)) == test.labels)
-    assert accuracy >= max(least, exactly - 0.02)
-    assert report.support_vectors == len(made.sv) <= report.functions * options["budget"]
+    made, report = budget_train(source, BudgetTrainOptions(C=10, gamma=gamma, budget=budget))
+    exact = train(*read_rows(f"{name}.train"), TrainOptions(C=10, gamma=gamma))
+    ours, exactly = (np.mean(predicted(one, test.rows) == test.labels) for one in (made, exact))
+    assert ours >= max(least, exactly - 0.02)
+    assert report.support_vectors == len(made.sv) <= report.functions * budget
     assert (made.head.labels == exact.head.labels).all()
 
 
 def test_libsvm_reads_the_model_and_agrees(tmp_path):
     source, test = fixture("digits")
-    made, _ = budget_train(source, BudgetTrainOptions(C=10, gamma=0.02, budget=12, passes=3))
-    path = tmp_path / "m"
-    path.write_bytes(libsvm_model_bytes(made))
-    theirs = svmutil.svm_load_model(str(path))
-    rows = [
-        {int(c) + 1: float(v) for c, v in zip(r.indices, r.values, strict=True)}
-        for r in (test.rows[i : i + 1] for i in range(60))
-    ]
-    labels, _, values = svmutil.svm_predict(test.labels[:60].tolist(), rows, theirs, "-q")
-    ours = made.decision_values(test.rows[:60])
+    made, _ = budget_train(source, replace(DIGITS, budget=12, passes=3))
+    (tmp_path / "m").write_bytes(libsvm_model_bytes(made))
+    theirs, rows = svmutil.svm_load_model(str(tmp_path / "m")), test.rows[:60]
+    points = [{j + 1: float(v) for j, v in enumerate(row)} for row in rows.to_dense()]
+    labels, _, values = svmutil.svm_predict([], points, theirs, "-q")
+    ours = made.decision_values(rows)
     np.testing.assert_allclose(ours, np.array(values), rtol=1e-9, atol=1e-9)
     assert made.head.predict(ours).tolist() == labels
 
 
 def test_each_pair_uses_only_its_own_vectors():
     source, test = fixture("iris")
-    options = BudgetTrainOptions(C=10, gamma=0.5, budget=8, keep="last")
-    made, _ = budget_train(source, options)
-    whole = source.working_set(0, 0, 0)
-    values = made.decision_values(test.rows)
-    labels = made.head.labels
-    assert labels is not None
+    made, _ = budget_train(source, BudgetTrainOptions(C=10, gamma=0.5, budget=8, keep="last"))
+    values, start = made.decision_values(test.rows), np.concatenate([[0], np.cumsum(made.nr_sv)])
     for p, (i, j) in enumerate([(0, 1), (0, 2), (1, 2)]):
         # A pair trained alone visits its rows in another order, so compare with the content of the file.
-        start = np.concatenate([[0], np.cumsum(made.nr_sv)])
         mine = np.r_[start[i] : start[i + 1], start[j] : start[j + 1]]
         coef = np.where(mine < start[i + 1], made.sv_coef[j - 1, mine], made.sv_coef[i, mine])
         used = coef != 0
@@ -82,9 +78,7 @@ def test_each_pair_uses_only_its_own_vectors():
         f = kernel(test.rows.to_dense(), x, 0.5) @ coef[used] - made.rho[p]
         np.testing.assert_allclose(values[:, p], f, atol=1e-9)
         # BSGD merges points of the same sign: class i has positive coefficients, class j negative ones.
-        assert (coef[mine < start[i + 1]] >= 0).all()
-        assert (coef[mine >= start[i + 1]] <= 0).all()
-    assert whole.labels[0] == labels[0]
+        assert (coef * np.where(mine < start[i + 1], 1, -1) >= 0).all()
 
 
 def test_probabilities_are_fitted_on_rows_that_were_not_trained_on():
@@ -93,23 +87,17 @@ def test_probabilities_are_fitted_on_rows_that_were_not_trained_on():
     made, report = budget_train(source, options)
     assert 60 < report.held_out < 140  # a fifth of 500
     assert report.rows + report.held_out == 500
-    chosen_rows = chosen(np.arange(500), options.seed + 2, 0.2)
-    assert report.held_out <= chosen_rows.sum()
+    assert report.held_out <= chosen(np.arange(500), options.seed + 2, 0.2).sum()
     estimates = made.head.probabilities(made.decision_values(test.rows))
     np.testing.assert_allclose(estimates.sum(axis=1), 1)
-    truth = np.searchsorted(np.sort(made.head.labels), test.labels)
-    column = np.argsort(made.head.labels)[truth]
-    likelihood = np.mean(np.log(estimates[np.arange(len(truth)), column]))
+    column = [made.head.labels.tolist().index(label) for label in test.labels]
+    likelihood = np.mean(np.log(estimates[np.arange(len(column)), column]))
     assert likelihood > -1.0  # ten classes, about ten held-out rows of each: guessing gives -2.3
-    plain, _ = budget_train(source, replace(options, probability=False))
-    assert not plain.head.has_probability
+    assert not budget_train(source, replace(options, probability=False))[0].head.has_probability
 
 
 def test_rare_classes_are_never_held_out_entirely():
-    x, y = two_moons(200, 4)
-    y[:] = 1
-    y[17] = 2
-    source = source_of(Rows.from_dense(x), y)
+    source = source_of(Rows.from_dense(two_moons(200, 4)[0]), np.where(np.arange(200) == 17, 2, 1))
     for seed in range(8):
         made, report = budget_train(source, BudgetTrainOptions(probability=True, seed=seed, passes=1))
         assert report.classes == 2
@@ -123,45 +111,34 @@ def test_regression_learns_a_curve():
     options = BudgetTrainOptions(svm_type="epsilon_svr", C=10, gamma=2, p=0.1, budget=30, probability=True)
     made, report = budget_train(source_of(Rows.from_dense(x), y), options)
     grid = np.linspace(-2.9, 2.9, 200)[:, None]
-    f = made.head.predict(made.decision_values(Rows.from_dense(grid)))
-    assert np.sqrt(np.mean((f - np.sin(2 * grid[:, 0])) ** 2)) < 0.05
-    assert made.nr_sv is None
+    assert np.sqrt(np.mean((predicted(made, Rows.from_dense(grid)) - np.sin(2 * grid[:, 0])) ** 2)) < 0.05
     # Noise with standard deviation 0.1 has mean absolute value 0.08: the Laplace scale of held-out residuals.
     assert 0.06 < float(made.head.prob_a[0]) < 0.11
-    assert report.classes == 0
+    assert (made.nr_sv, report.classes) == (None, 0)
 
 
 def test_class_weights_move_the_boundary():
     x, y = two_moons(800, 9)
     x[:, 1] += np.random.default_rng(1).normal(0, 0.6, 800)
-    source, rows = source_of(Rows.from_dense(x), y), Rows.from_dense(x)
-    shares = []
+    rows, shares = Rows.from_dense(x), []
     for weights in [((1, 0.1),), (), ((1, 10.0),)]:
-        made, _ = budget_train(source, BudgetTrainOptions(gamma=1, budget=25, weights=weights))
-        shares.append(np.mean(made.head.predict(made.decision_values(rows)) == 1))
-    assert shares[0] < shares[1] - 0.05
-    assert shares[1] < shares[2] - 0.05
+        made, _ = budget_train(source_of(rows, y), BudgetTrainOptions(gamma=1, budget=25, weights=weights))
+        shares.append(np.mean(predicted(made, rows) == 1))
+    assert (np.diff(shares) > 0.05).all()
 
 
-def test_the_bias_is_optional():
-    source = moons()
-    last = BudgetTrainOptions(gamma=1, budget=10, keep="last")
-    assert budget_train(source, last)[0].rho.tolist() == [0.0]
-    assert budget_train(source, replace(last, bias=True))[0].rho[0] != 0
-    refit = replace(last, keep="refit")
-    assert budget_train(source, refit)[0].rho[0] != 0
-    assert budget_train(source, replace(refit, bias=False))[0].rho.tolist() == [0.0]
+@pytest.mark.parametrize(("keep", "usual"), [("last", False), ("refit", True)])
+def test_the_bias_is_optional(keep, usual):
+    for more, biased in (({}, usual), ({"bias": not usual}, not usual)):
+        assert (budget_train(moons(), replace(MOONS, keep=keep, **more))[0].rho[0] != 0) == biased
 
 
 def test_a_refit_that_is_worse_is_not_returned():
-    source = moons()
-    test = two_moons(500, 22)
-    validate = Rows.from_dense(test[0]), test[1]
-    options = BudgetTrainOptions(gamma=1, budget=10, passes=3)
-    iterate, _ = budget_train(source, replace(options, keep="last"), validate=validate)
+    source, validate = moons(), Rows.from_dense(two_moons(500, 22)[0])
+    options = replace(MOONS, passes=3)
+    iterate, _ = budget_train(source, replace(options, keep="last"))
     # The labels are the iterate's own predictions, so nothing can be better.
-    own = iterate.head.predict(iterate.decision_values(validate[0]))
-    made, report = budget_train(source, options, validate=(validate[0], own))
+    made, report = budget_train(source, options, validate=(validate, predicted(iterate, validate)))
     assert report.validation.accuracy == 100.0
     np.testing.assert_array_equal(made.sv_coef, iterate.sv_coef)
 
@@ -178,24 +155,114 @@ def test_every_way_to_keep_the_budget_can_be_chosen():
 
 
 def test_candidates_of_frontier_follow_the_exact_model():
-    exact = svmfast.load_model(model("diabetes_eps_rbf"))
+    exact = read_model("diabetes_eps_rbf")
     tried, left_out = candidates(CandidateRequest(exact, 7))
     assert [one.options["budget"] for one in tried] == [n for n in (50, 100, 200, 500) if n < len(exact.sv)]
     assert {one.options["svm_type"] for one in tried} == {"epsilon_svr"}
     assert left_out == []
     for name, why in (("iris_c_poly3", "the polynomial kernel"), ("normal_one_rbf", "one-class models")):
-        tried, left_out = candidates(CandidateRequest(svmfast.load_model(model(name)), 7))
+        tried, left_out = candidates(CandidateRequest(load_model(model(name)), 7))
         assert (tried, [one.reason for one in left_out]) == ([], [f"does not train {why}"])
 
 
-def test_data_are_checked():
-    rows = Rows.from_dense([[1.0], [2.0], [3.0]])
-    with pytest.raises(OptionError, match="no rows to train on"):
-        budget_train(source_of(Rows.empty(), []), BudgetTrainOptions())
-    with pytest.raises(TrainingRowError, match="row 2: class label out of range"):
-        budget_train(source_of(rows, [1, 3e9, 1]), BudgetTrainOptions())
-    many = Rows.from_dense(np.ones((10_001, 1)))
-    with pytest.raises(OptionError, match="more than 10,000 distinct labels; are they values"):
-        budget_train(source_of(many, np.arange(10_001)), BudgetTrainOptions())
-    with pytest.raises(MemoryLimitError, match="1,000,000 vectors with 3 features needs 24,000,192"):
-        budget_train(moons(), BudgetTrainOptions(budget=1_000_000, memory=1 << 20))
+@pytest.mark.parametrize(
+    ("rows", "labels", "options", "error", "message"),
+    [
+        (0, [], {}, OptionError, "no rows to train on"),
+        (3, [1, 3e9, 1], {}, TrainingRowError, "row 2: class label out of range"),
+        (10_001, range(10_001), {}, OptionError, "more than 10,000 distinct labels; are they values"),
+        (4, [1, 1, 2, 2], {"budget": 1_000_000, "memory": 1 << 20}, MemoryLimitError,
+         "1,000,000 vectors with 1 features needs 8,000,0"),
+    ],
+)  # fmt: skip
+def test_data_are_checked(rows, labels, options, error, message):
+    source = source_of(Rows.from_dense(np.ones((rows, 1))), list(labels))
+    with pytest.raises(error, match=message):
+        budget_train(source, BudgetTrainOptions(**options))
+
+
+# --- runs ---
+
+
+@pytest.mark.parametrize("keep", ["refit", "last"])
+def test_threads_and_pieces_change_no_byte(keep):
+    source, _ = fixture("digits")
+    options = replace(DIGITS, keep=keep, probability=True)
+    one = trained_bytes(source, options)
+    assert one == trained_bytes(source, options, Setting(threads=2))
+    assert one == trained_bytes(spooled(*read_rows("digits.train")), options)
+    assert one != trained_bytes(source, replace(options, seed=1))
+
+
+@pytest.mark.nightly
+def test_rows_in_pieces_train_as_well_and_in_bounded_sets():
+    x, y = two_moons(30_000, 5)
+    order = np.argsort(y)  # the worst order: all rows of one class first
+    rows, labels = Rows.from_dense(x[order]), y[order]
+    options = BudgetTrainOptions(C=4, gamma=1, budget=20, passes=2)
+    with spooled(rows, labels, memory=1 << 20) as source:
+        assert source.n_sets > 2
+        sets = [source.working_set(0, 1, k) for k in range(source.n_sets)]
+        assert (np.sort(np.concatenate([one.numbers for one in sets])) == np.arange(30_000)).all()
+        one = sets[1]
+        np.testing.assert_array_equal(one.labels, labels[one.numbers])
+        same = rows.take(one.numbers).to_dense()[:, source.columns]
+        np.testing.assert_array_equal(one.rows.to_dense(), same)
+        assert one.rows.nnz * 12 + len(one.labels) * 24 < (1 << 19) * 1.2
+        assert 0.2 < np.mean(one.labels > 0) < 0.8
+        made, _ = budget_train(source, options)
+    whole, _ = budget_train(source_of(rows, labels), options)
+    test, truth = two_moons(3000, 6)
+    wrong = [np.mean(predicted(one, Rows.from_dense(test)) != truth) for one in (made, whole)]
+    assert wrong[0] < wrong[1] + 0.01
+
+
+def test_a_working_set_is_read_and_shuffled_once(monkeypatch):
+    """Reading it again for every segment of a run makes large data quadratic."""
+    x, y = two_moons(30_000, 5)
+    read, shuffled, order = [], [], run_rows.random_order
+    monkeypatch.setattr(training, "SEGMENT", 1000)
+    monkeypatch.setattr(run_rows, "random_order", lambda n, *key: shuffled.append(key) or order(n, *key))
+    with spooled(Rows.from_dense(x), y, memory=1 << 20) as source:
+        get = source.working_set
+        monkeypatch.setattr(source, "working_set", lambda *key: read.append(key) or get(*key))
+        budget_train(source, BudgetTrainOptions(gamma=1, budget=9, passes=2, keep="last"))
+        assert 2 < source.n_sets < 10
+    once = [(0, epoch, number) for epoch in range(2) for number in range(source.n_sets)]
+    assert read == [*once[: source.n_sets], *once]  # once to count the classes, then the passes
+    assert [key[1:3] for key in shuffled] == [key[1:] for key in once]
+
+
+def test_refits_in_groups_give_the_same_bytes(monkeypatch):
+    source, _ = fixture("digits")
+    whole, groups, step = trained_bytes(source, DIGITS), [], finish._refit_in_step
+    monkeypatch.setattr(finish, "_refit_in_step", lambda *given: groups.append(len(given[1])) or step(*given))
+    monkeypatch.setattr(finish, "REFIT_MATRICES", 10**5)
+    assert trained_bytes(source, replace(DIGITS, memory=1 << 28)) == whole
+    assert len(groups) > 5
+    assert sum(groups) == 45
+
+
+def test_one_working_set_is_in_memory_at_a_time():
+    x, y = np.random.default_rng(1).normal(size=(40_000, 50)), np.tile([1.0, -1.0], 20_000)
+    rows = Rows.from_dense(x)  # 24 MB
+    tracemalloc.start()
+    try:
+        with spooled(rows, y, memory=8 << 20, pieces=100) as source:
+            before = tracemalloc.get_traced_memory()[0]
+            tracemalloc.reset_peak()
+            budget_train(source, BudgetTrainOptions(gamma=0.01, budget=9, passes=1, keep="last"))
+            peak = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    assert source.n_sets > 5
+    assert 4 << 20 < peak < 7 << 20  # a set of 4 MiB, its norms and codes; two sets are 8
+
+
+def test_columns_far_apart_take_no_extra_memory():
+    x, y = two_moons(300, 8)
+    rows = Rows.from_dense(x)
+    far = Rows(rows.indptr, rows.indices * 400_000_000, rows.values, 2_000_000_001)
+    near, wide = (budget_train(source_of(one, y), MOONS)[0] for one in (rows, far))
+    np.testing.assert_array_equal(near.sv_coef, wide.sv_coef)
+    np.testing.assert_array_equal(near.sv.indices.astype(np.int64) * 400_000_000, wide.sv.indices)

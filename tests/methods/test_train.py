@@ -1,9 +1,4 @@
-"""Training through the library and through `svmfast train`, against LIBSVM's files and Python interface.
-
-Both are compared with the same files, so they are in one module, which is longer than 400 lines.
-"""
-
-from __future__ import annotations
+"""Training through the library and through `svmfast train`, against LIBSVM's files and Python interface."""
 
 import ctypes
 import os
@@ -13,19 +8,16 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import Result
-from command import svmfast as program
+from command import svmfast
 from golden import ROOT, manifest
 from libsvm import svmutil
-from program import PATIENCE, cli_runner
+from program import PATIENCE, PROGRAM
+from program import data as fixture
 
-import svmfast
-from svmfast.cli import main
+import svmfast as package
 from svmfast.errors import OptionError, TrainingRowError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import read_svmlight
@@ -35,81 +27,73 @@ from svmfast.rows import Rows
 # Older versions of LIBSVM's Python interface leave the data file open.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 
-DATA = ROOT / "data"
+IRIS = fixture("iris.train")
 # Each is trained in well under a second; the others differ only in size.
+SMALL = "breast_c_|onehot_c|iris|wine|normal|single|first|labels|diabetes_(eps|nu)_(rbf|poly3)$"
 QUICK = [
     (entry["file"], entry["command"])
     for entry in manifest()
-    if entry["command"].startswith("svm-train")
-    and re.search(
-        "breast_c_|onehot_c|iris|wine|normal|single|first|labels|diabetes_(eps|nu)_(rbf|poly3)$",
-        entry["file"],
-    )
+    if entry["command"].startswith("svm-train") and re.search(SMALL, entry["file"])
 ]
 
 
-def run(*arguments: str | Path) -> Result:
-    return cli_runner().invoke(main.program, ["train", *map(str, arguments)], catch_exceptions=False)
-
-
-def by_libsvm(data: Path, options: str, model: Path) -> bytes:
-    """The file that LIBSVM's Python interface trains and saves, with rand() at its start as in svm-train."""
+def libsvm(data, options):
+    """Train by LIBSVM's Python interface, with rand() at its start as in svm-train."""
     labels, rows = svmutil.svm_read_problem(str(data))
     ctypes.CDLL(None).srand(1)
-    svmutil.svm_save_model(str(model), svmutil.svm_train(labels, rows, f"{options} -q"))
-    return model.read_bytes()
+    return svmutil.svm_train(labels, rows, f"{options} -q")
+
+
+def libsvm_bytes(data, options, folder):
+    svmutil.svm_save_model(str(folder / "theirs"), libsvm(data, options))
+    return (folder / "theirs").read_bytes()
+
+
+def trained(options, rows, folder):
+    (folder / "data").write_text(rows)
+    assert svmfast("train", "-q", *options.split(), "data", "ours", cwd=folder).returncode == 0
+    return (folder / "ours").read_bytes()
+
+
+def python(code, *words, **environment):
+    environment = {**os.environ, **environment}
+    return subprocess.run([sys.executable, "-c", code, *words], env=environment, capture_output=True)
 
 
 @pytest.mark.parametrize(("file", "line"), QUICK)
-def test_the_model_is_libsvms_byte_for_byte(file: str, line: str, tmp_path: Path) -> None:
+def test_the_model_is_libsvms_byte_for_byte(file, line, tmp_path):
     options, data = line.removeprefix("svm-train ").removesuffix(file).rstrip().rsplit(" ", 1)
-    done = program("train", *shlex.split(options), ROOT / data, tmp_path / "ours")
+    done = svmfast("train", *shlex.split(options), ROOT / data, tmp_path / "ours")
     assert (done.returncode, done.stdout) == (0, b"")
     ours = (tmp_path / "ours").read_bytes()
-    assert ours == by_libsvm(ROOT / data, options, tmp_path / "theirs")
+    assert ours == libsvm_bytes(ROOT / data, options, tmp_path)
     if re.search("linear|poly[1-3]$", file.removesuffix(".model")):
         # Only sums and products: svm-train's file from another machine has the same bits.
         assert ours == (ROOT / file).read_bytes()
 
 
-def test_output_is_svm_trains_and_equal_runs_give_identical_bytes(tmp_path: Path) -> None:
-    first = program("train", "-b", "1", "-g", "0.5", DATA / "iris.train", tmp_path / "first")
-    second = program("train", "-b", "1", "-g", "0.5", DATA / "iris.train", tmp_path / "second")
-    assert first.stdout == second.stdout
-    assert first.stderr == second.stderr == b""
+def test_output_is_svm_trains_and_equal_runs_give_identical_bytes(tmp_path):
+    runs = [svmfast("train", "-b", "1", "-g", "0.5", IRIS, tmp_path / name) for name in ("first", "second")]
     assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
-    theirs = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import sys; from libsvm.svmutil import *;"
-            "svm_train(*svm_read_problem(sys.argv[1]), '-b 1 -g 0.5')",
-            DATA / "iris.train",
-        ],
-        capture_output=True,
-        check=True,
-    )
-    assert first.stdout == theirs.stdout
-    assert first.stdout.startswith(b"*\noptimization finished, #iter = ")
+    code = "import sys; from libsvm.svmutil import *;"
+    theirs = python(code + "svm_train(*svm_read_problem(sys.argv[1]), '-b 1 -g 0.5')", IRIS)
+    assert [(run.stdout, run.stderr) for run in runs] == [(theirs.stdout, b"")] * 2
+    assert theirs.stdout.startswith(b"*\noptimization finished, #iter = ")
 
 
 @pytest.mark.parametrize(
-    ("options", "data"), [("-g 0.5 -b 0", "iris"), ("-s 3 -c 10", "diabetes"), ("-s 2 -n 0.2", "normal")]
+    ("options", "name"), [("-g 0.5 -b 0", "iris"), ("-s 3 -c 10", "diabetes"), ("-s 2 -n 0.2", "normal")]
 )
-def test_cross_validation_prints_libsvms_lines(
-    options: str, data: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    labels, rows = svmutil.svm_read_problem(str(DATA / f"{data}.train"))
-    ctypes.CDLL(None).srand(1)
-    svmutil.svm_train(labels, rows, f"{options} -v 4 -q")
+def test_cross_validation_prints_libsvms_lines(options, name, capfd):
+    libsvm(fixture(f"{name}.train"), f"{options} -v 4")
     theirs = capfd.readouterr().out
-    done = run(*options.split(), "-v", "4", "-q", DATA / f"{data}.train")
-    assert done.stdout == theirs
     assert theirs.startswith("Cross Validation ")
+    done = svmfast("train", *options.split(), "-v", "4", "-q", fixture(f"{name}.train"))
+    assert done.stdout.decode() == theirs
 
 
-def test_openmp_threads_do_not_change_the_model() -> None:
-    script = """
+def test_openmp_threads_do_not_change_the_model():
+    code = """
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.train.training import TrainOptions, cross_validate
 import sys
@@ -118,69 +102,68 @@ options = TrainOptions(svm_type="epsilon_svr", C=10, gamma=0.1)
 for _ in range(4):
     print(cross_validate(data.rows, data.labels, 5, options).tobytes().hex())
 """
-    models = [
-        subprocess.run(
-            [sys.executable, "-c", script, DATA / "diabetes.train"],
-            env={**os.environ, "OMP_NUM_THREADS": threads},
-            capture_output=True,
-            check=True,
-        ).stdout.split()
-        for threads in ("1", "2")
-    ]
     # Without the limit, two threads give four different results.
-    assert set(models[0]) == set(models[1])
-    assert len(set(models[0])) == 1
+    runs = [python(code, fixture("diabetes.train"), OMP_NUM_THREADS=n).stdout.split() for n in ("1", "2")]
+    assert [len(run) for run in runs] == [4, 4]
+    assert len({*runs[0], *runs[1]}) == 1
 
 
 @pytest.mark.parametrize("name", ["wine", "digits", "iris"])
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
-def test_pairs_trained_in_parallel_are_libsvms_model_byte_for_byte(name: str, kernel: str) -> None:
-    data = read_svmlight(DATA / f"{name}.train")
+def test_pairs_trained_in_parallel_are_libsvms_model_byte_for_byte(name, kernel):
+    data = read_svmlight(fixture(f"{name}.train"))
     # Labels out of order, and a pair of classes with the same rows.
     rows = Rows.concatenate([data.rows, data.rows[:6]])
     labels = np.concatenate([data.labels, np.full(6, data.labels.max() + 2)])
-    for options in (TrainOptions(kernel=kernel, C=5.0), TrainOptions(kernel=kernel, C=0.3, gamma=0.02)):
-        one = libsvm_model_bytes(train(rows, labels, options))
-        assert libsvm_model_bytes(train(rows, labels, options, threads=3)) == one
     cut = TrainOptions(kernel=kernel, gamma=0.02, truncate_labels=True)
-    result = train(rows, labels + 0.4, cut, threads=2)
-    assert libsvm_model_bytes(result) == libsvm_model_bytes(train(rows, labels, cut))
     # Truncated, two classes are left, whose order LIBSVM reverses.
     two = np.where(labels == labels[0], -1.0, 1.0)
-    result = train(rows, two * np.where(labels % 2, 1.0, 1.4), cut, threads=2)
-    assert libsvm_model_bytes(result) == libsvm_model_bytes(train(rows, two, cut))
+    for given, whole, options in (
+        (labels, labels, TrainOptions(kernel=kernel, C=5.0)),
+        (labels, labels, TrainOptions(kernel=kernel, C=0.3, gamma=0.02)),
+        (labels + 0.4, labels, cut),
+        (two * np.where(labels % 2, 1.0, 1.4), two, cut),
+    ):
+        one = libsvm_model_bytes(train(rows, whole, options))
+        assert libsvm_model_bytes(train(rows, given, options, threads=3)) == one
 
 
-@pytest.mark.parametrize(
-    "words", [("OUT",), ("-o", "OUT"), ("--output", "OUT", "-q"), ("OUT", "-q", "-j", "2")]
-)
-def test_the_output_is_the_last_argument_or_an_option(words: tuple[str, ...], tmp_path: Path) -> None:
-    place = str(tmp_path / "model")
-    assert run(DATA / "iris.train", *(place if word == "OUT" else word for word in words)).exit_code == 0
-    assert (tmp_path / "model").read_bytes() == by_libsvm(DATA / "iris.train", "", tmp_path / "theirs")
+@pytest.mark.parametrize("words", ["OUT", "-o OUT", "--output OUT -q", "OUT -q -j 2"])
+def test_the_output_is_the_last_argument_or_an_option(words, tmp_path):
+    assert svmfast("train", IRIS, *words.split(), cwd=tmp_path).returncode == 0
+    assert (tmp_path / "OUT").read_bytes() == libsvm_bytes(IRIS, "", tmp_path)
 
 
-def test_a_model_on_stdout_is_the_only_output_there(tmp_path: Path) -> None:
-    run("-q", DATA / "iris.train", tmp_path / "model")
-    done = program("train", "-", "-", stdin=(DATA / "iris.train").read_bytes())
-    assert done.stdout == (tmp_path / "model").read_bytes()
+def test_a_model_on_stdout_is_the_only_output_there(tmp_path):
+    done = svmfast("train", "-", "-", stdin=IRIS.read_bytes())
+    assert done.stdout == libsvm_bytes(IRIS, "", tmp_path)
     assert b"optimization finished" in done.stderr
 
 
-def test_explicit_zeros_are_kept_as_svm_train_keeps_them(tmp_path: Path) -> None:
-    (tmp_path / "data").write_text("1 1:0 2:1\n-1 1:1 2:0\n")
-    run("-q", "-t", "0", tmp_path / "data", tmp_path / "model")
-    assert (tmp_path / "model").read_text().endswith("SV\n1 1:0 2:1 \n-1 1:1 2:0 \n")
+def test_a_single_class_is_reported(tmp_path):
+    done = svmfast("train", fixture("single.train"), tmp_path / "model")
+    assert done.stdout.startswith(b"WARNING: training data in only one class. See README for details.\n")
+    assert done.stderr.endswith(b"single.train: all rows have label 7: the model will always predict that\n")
 
 
-def test_a_single_class_is_reported(tmp_path: Path) -> None:
-    done = run(DATA / "single.train", tmp_path / "model")
-    assert done.stdout.startswith("WARNING: training data in only one class. See README for details.\n")
-    assert done.stderr.endswith("single.train: all rows have label 7: the model will always predict that\n")
+def test_explicit_zeros_are_kept_as_svm_train_keeps_them(tmp_path):
+    assert trained("-t 0", "1 1:0 2:1\n-1 1:1 2:0\n", tmp_path).endswith(b"SV\n1 1:0 2:1 \n-1 1:1 2:0 \n")
 
 
-def test_precomputed_kernel_equals_the_kernel_it_holds() -> None:
-    data = read_svmlight(DATA / "iris.train")
+def test_compat_truncates_labels_as_svm_train_does(tmp_path):
+    model = trained("--compat", "1 1:1\n1.5 1:2\n-2.5 1:4\n", tmp_path)
+    assert model == libsvm_bytes(tmp_path / "data", "", tmp_path)
+    assert b"\nlabel 1 -2\n" in model
+
+
+def test_weights_with_negative_labels_and_values_that_look_like_options(tmp_path):
+    options = "-t 3 -g 0.1 -r -1 -w-1 2 -w1 0.5"
+    model = trained(options, fixture("breast.train").read_text(), tmp_path)
+    assert model == libsvm_bytes(tmp_path / "data", options, tmp_path)
+
+
+def test_precomputed_kernel_equals_the_kernel_it_holds():
+    data = read_svmlight(IRIS)
     dense = data.rows.to_dense()
     gram = np.column_stack([np.arange(1, len(dense) + 1), dense @ dense.T])
     linear = train(dense, data.labels, TrainOptions(kernel="linear"))
@@ -190,51 +173,39 @@ def test_precomputed_kernel_equals_the_kernel_it_holds() -> None:
     np.testing.assert_array_equal(dense[serial], linear.sv.to_dense())
 
 
-def test_log_receives_the_solvers_messages_and_its_errors_come_back() -> None:
-    data = read_svmlight(DATA / "iris.train")
-    pieces: list[str] = []
+def test_log_receives_the_solvers_messages_and_its_errors_come_back():
+    data, pieces = read_svmlight(IRIS), []
     train(data.rows, data.labels, log=pieces.append)
     assert re.search(r"\*\noptimization finished, #iter = \d+\nnu = ", "".join(pieces))
 
-    def refuse(message: str) -> None:
+    def refuse(message):
         raise ZeroDivisionError(message)
 
     with pytest.raises(ZeroDivisionError):
         train(data.rows, data.labels, log=refuse)
 
 
+WEIGHTS = "expected weights by label, such as {1: 5, -1: 2.5}, or 'balanced'"
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"C": 0.0}, "`C` is 0.0; expected a finite decimal number above 0"),
-        ({"nu": 1.5}, "`nu` is 1.5; expected a finite decimal number above 0 and of at most 1"),
-        (
-            {"weights": ((3, -1.0),)},
-            "`weights` is ((3, -1.0),); expected weights by label, such as {1: 5, -1: 2.5}, or "
-            "'balanced': a finite decimal "
-            "number above 0",
-        ),
-        ({"weights": {3.5: 1.0}}, "`weights` is {3.5: 1.0}; expected weights by label, such as {1: 5, "),
-        (
-            {"svm_type": "nu_svc", "weights": {1: 2.0}},
-            "`weights` have no effect on nu_svc; they are for c_svc",
-        ),
-        (
-            {"kernel": "rbg"},
-            "`kernel` is 'rbg'; expected 0 (linear), 1 (polynomial), 2 (rbf), 3 (sigmoid) or",
-        ),
+        ({"weights": ((3, -1.0),)}, f"`weights` is ((3, -1.0),); {WEIGHTS}: a finite decimal number above 0"),
+        ({"weights": {3.5: 1.0}}, f"`weights` is {{3.5: 1.0}}; {WEIGHTS}"),
+        ({"kernel": "rbg"}, "`kernel` is 'rbg'; expected 0 (linear), 1 (polynomial), 2 (rbf), 3 (sigmoid)"),
         ({"svm_type": 3}, "`svm_type` is an int; expected a word"),
     ],
 )
-def test_options_out_of_range(options: dict[str, Any], message: str) -> None:
+def test_options_out_of_range(options, message):
     with pytest.raises(OptionError, match=f"^{re.escape(message)}"):
-        svmfast.train([[1.0], [2.0]], [1, 2], **options)
+        package.train([[1.0], [2.0]], [1, 2], **options)
 
 
-def test_infeasible_nu_is_libsvms_refusal() -> None:
-    rows = Rows.from_dense([[1.0], [2.0], [3.0], [4.0]])
-    with pytest.raises(OptionError, match=r"^LIBSVM refuses: specified nu is infeasible$"):
-        train(rows, [1, 1, 1, 2], TrainOptions(svm_type="nu_svc", nu=0.9))
+#: Rows that cannot be read from LIBSVM's text: an infinite value, and a precomputed row without a value.
+INFINITE = Rows(np.array([0, 1, 1, 3]), np.array([0, 0, 1], np.int32), np.array([1, 2, np.inf]), 2)
+MISSING = Rows(np.array([0, 3, 5]), np.array([0, 1, 2, 0, 2], np.int32), np.array([1.0, 5, 4, 2, 6]), 3)
 
 
 @pytest.mark.parametrize(
@@ -244,34 +215,21 @@ def test_infeasible_nu_is_libsvms_refusal() -> None:
          "expected integers for classes, or regression for real targets"),
         ([[1.0], [2.0]], [3e9, 1], "rbf", "row 1: class label out of range ('3000000000'); "
          "expected an integer from -2147483648 to 2147483647, LIBSVM's labels"),
-        ([[1.0], [2.0]], [1, np.nan], "rbf", "row 2: the label is not finite ('nan'); "
-         "expected a finite number"),
+        ([[1.0], [2.0]], [1, np.nan], "rbf", "row 2: the label is not finite ('nan'); expected a finite "
+         "number"),
         ([[1.0, 2.0], [4.0, 2.0]], [1, 2], "precomputed", "row 2: serial number out of range ('4'); "
          "expected an integer from 1 to 1"),
+        (INFINITE, [1, 2, 1], "rbf", "row 3: the value is not finite ('inf'); expected a finite number"),
+        (MISSING, [1, 2], "precomputed", "row 2: a precomputed row with 2 of 3 columns; expected the serial "
+         "number in column 0 and every kernel value, including zeros"),
     ],
 )  # fmt: skip
-def test_rows_that_cannot_be_trained_on(
-    rows: list[Any], labels: list[float], kernel: str, message: str
-) -> None:
+def test_rows_that_cannot_be_trained_on(rows, labels, kernel, message):
     with pytest.raises(TrainingRowError, match=f"^{re.escape(message)}$"):
         train(rows, labels, TrainOptions(kernel=kernel))
 
 
-def test_nan_among_the_values_names_the_row() -> None:
-    rows = Rows(np.array([0, 1, 1, 3]), np.array([0, 0, 1], np.int32), np.array([1, 2, np.inf]), 2)
-    with pytest.raises(TrainingRowError, match=r"^row 3: the value is not finite \('inf'\)"):
-        train(rows, [1, 2, 1])
-
-
-def test_precomputed_rows_need_every_value() -> None:
-    rows = Rows(np.array([0, 3, 5]), np.array([0, 1, 2, 0, 2], np.int32), np.array([1.0, 5, 4, 2, 6]), 3)
-    with pytest.raises(
-        TrainingRowError, match=r"^row 2: a precomputed row with 2 of 3 columns; expected the serial"
-    ):
-        train(rows, [1, 2], TrainOptions(kernel="precomputed"))
-
-
-def test_shapes_that_do_not_fit() -> None:
+def test_shapes_that_do_not_fit():
     with pytest.raises(OptionError, match=r"^2 rows and labels of shape \(3,\); expected one label per row$"):
         train([[1.0], [2.0]], [1, 2, 3])
     with pytest.raises(OptionError, match=r"^no rows to train on$"):
@@ -280,32 +238,13 @@ def test_shapes_that_do_not_fit() -> None:
         cross_validate([[1.0], [2.0]], [1, 2], 1)
 
 
-def test_weights_with_negative_labels_and_values_that_look_like_options(tmp_path: Path) -> None:
-    options = "-t 3 -g 0.1 -r -1 -w-1 2 -w1 0.5"
-    done = run("-q", *options.split(), DATA / "breast.train", tmp_path / "ours")
-    assert done.exit_code == 0
-    assert (tmp_path / "ours").read_bytes() == by_libsvm(DATA / "breast.train", options, tmp_path / "theirs")
-
-
-def test_compat_truncates_labels_as_svm_train_does(tmp_path: Path) -> None:
-    (tmp_path / "half").write_text("1 1:1\n1.5 1:2\n-2.5 1:4\n")
-    run("-q", "--compat", tmp_path / "half", tmp_path / "ours")
-    assert (tmp_path / "ours").read_bytes() == by_libsvm(tmp_path / "half", "", tmp_path / "theirs")
-    assert b"\nlabel 1 -2\n" in (tmp_path / "ours").read_bytes()
-
-
-def test_interrupt_ends_training_at_once_and_leaves_nothing(tmp_path: Path) -> None:
-    rng = np.random.default_rng(1)
-    lines = [f"{rng.normal():.3f} 1:{rng.normal():.3f} 2:{rng.normal():.3f}" for _ in range(2000)]
-    (tmp_path / "noise").write_text("\n".join(lines) + "\n")
+def test_interrupt_ends_training_at_once_and_leaves_nothing(tmp_path):
+    rows = np.random.default_rng(1).normal(size=(2000, 3))
+    (tmp_path / "noise").write_text("".join(f"{y:.3f} 1:{a:.3f} 2:{b:.3f}\n" for y, a, b in rows))
     # A huge C on noise takes hours of iterations. The solver's first dot shows that it runs.
-    training = subprocess.Popen(
-        [sys.executable, "-m", "svmfast", "train", "-s", "3", "-c", "1e9", "-e", "1e-9", "noise", "model"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    assert training.stdout is not None
+    words = ("train", "-s", "3", "-c", "1e9", "-e", "1e-9", "noise", "model")
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    training = subprocess.Popen([PROGRAM, *words], cwd=tmp_path, **pipes)
     assert training.stdout.read(1) in (b".", b"*")
     start = time.monotonic()
     training.send_signal(signal.SIGINT)
@@ -315,12 +254,11 @@ def test_interrupt_ends_training_at_once_and_leaves_nothing(tmp_path: Path) -> N
     assert [path.name for path in tmp_path.iterdir()] == ["noise"]
 
 
-def test_a_second_problem_does_not_make_the_first_one_print() -> None:
+def test_a_second_problem_does_not_make_the_first_one_print():
     """LIBSVM has one print function for all threads; making a problem must not reset it to stdout."""
     code = """
 import numpy as np
 from svmfast.rows import Rows
-from svmfast.threads import map_in_threads
 from svmfast.methods.train import libsvm
 rows, labels = Rows.from_dense(np.random.default_rng(0).normal(size=(60, 3))), np.repeat([1.0, -1.0], 30)
 parameters = dict(svm_type=0, kernel_type=2, gamma=1.0, C=1.0, eps=0.001, cache_size=10, shrinking=1)
@@ -329,5 +267,5 @@ first.train()
 second = libsvm.Problem(rows, labels, parameters)
 first._api.libsvm.svm_train(first._problem, first._parameter)  # as in a thread that is at work
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    done = python(code)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

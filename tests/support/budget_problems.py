@@ -19,20 +19,18 @@ def source_of(rows, labels):
 
 
 def fixture(name):
-    dataset = read_svmlight(data(f"{name}.train"))
-    test = read_svmlight(data(f"{name}.test"))
-    return source_of(dataset.rows, dataset.labels), test
+    train, test = (read_svmlight(data(f"{name}.{part}")) for part in ("train", "test"))
+    return source_of(train.rows, train.labels), test
 
 
-def moons(n=600, seed=21):
-    x, y = two_moons(n, seed)
+def moons():
+    x, y = two_moons(600, 21)
     return source_of(Rows.from_dense(x), y)
 
 
 def spooled(rows, labels, memory=1 << 20, pieces=7):
     """The same rows through a spool, in blocks of uneven size."""
     spool = Spool(memory)
-    cuts = np.linspace(0, len(rows), pieces + 1).astype(int)
-    for first, last in pairwise(cuts):
+    for first, last in pairwise(np.linspace(0, len(rows), pieces + 1).astype(int)):
         spool.add(rows[first:last], labels[first:last])
     return spool.finish()
