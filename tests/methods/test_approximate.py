@@ -1,21 +1,16 @@
 """approximate: exact for polynomial kernels, the paper's form for rbf, and a correct report."""
 
-import json
 import tracemalloc
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from approximations import approximate
-from command import svmfast
-from program import model
 from rbf_models import rbf_model
 from read_fixtures import exact as read_model
 from read_fixtures import rows as read_rows
 
 from svmfast.errors import MemoryLimitError, UnsupportedError
-from svmfast.formats.model_files import load_model, open_model
 from svmfast.rows import Rows
 
 
@@ -65,18 +60,6 @@ def test_rising_orders_converge(name, center):
     assert errors[-1] <= 0.2 * errors[0] or not expected.size
 
 
-def test_centring_is_the_expansion_of_shifted_data():
-    """The rbf kernel is translation invariant: expanding about m is expanding shifted vectors about 0."""
-    exact, rows = given("iris_c_rbf_prob")
-    x, z = exact.sv.to_dense(), rows.to_dense()[:, : exact.n_features]
-    centered, _ = approximate(exact, order=2, center="mean")
-    moved = replace(exact, sv=Rows.from_dense(x - x.mean(axis=0)))
-    about_origin, _ = approximate(moved, order=2, center="origin")
-    a = centered.decision_values(Rows.from_dense(z))
-    b = about_origin.decision_values(Rows.from_dense(z - x.mean(axis=0)))
-    assert a == pytest.approx(b, abs=1e-6 * np.abs(exact.sv_coef).sum())
-
-
 def test_auto_takes_the_center_with_the_smaller_error_and_bound():
     exact, z = given("breast_c_rbf")
     bound, error = {}, {}
@@ -109,20 +92,6 @@ def test_models_too_large_are_refused_before_dense_storage(choices):
     finally:
         tracemalloc.stop()
     assert peak < 4 << 20
-
-
-def test_command_writes_into_the_current_folder_and_reports(tmp_path):
-    source, output = tmp_path / "m.txt", tmp_path / "m.approximate.model"
-    source.write_bytes(model("breast_c_rbf").read_bytes())
-    ran = svmfast("approximate", source, "--json", "-j", "1", cwd=tmp_path)
-    assert ran.returncode == 0, ran.stderr
-    loaded, report = load_model(output), json.loads(ran.stdout)
-    assert loaded.kind == "polynomial"
-    assert loaded.provenance["source"] == f"sha256:{open_model(source).sha256}"
-    assert report["bytes"] == output.stat().st_size
-    assert report["outputs"]["model"]["path"] == output.name
-    assert f"written      {output.name}, {report['bytes']:,} bytes (" in ran.stderr.decode()
-    assert b"(about the origin)" in ran.stderr
 
 
 def test_numbers_out_of_range():

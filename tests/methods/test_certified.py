@@ -1,12 +1,8 @@
-"""Certified labels from bounds on decision values, against brute force over all outcomes."""
-
-import itertools
+"""Certified labels from bounds on decision values; votes against all outcomes: test_certificate.py."""
 
 import numpy as np
 import pytest
 from approximations import approximate
-from hypothesis import given
-from hypothesis import strategies as st
 from rbf_models import rbf_model
 
 from svmfast.errors import OptionError, UnsupportedError
@@ -18,26 +14,6 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.requirements import Columns
 from svmfast.rows import Rows
-
-
-@st.composite
-def votes(draw):
-    k = draw(st.integers(2, 4))
-    pairs = k * (k - 1) // 2
-    numbers = st.lists(st.floats(-2, 2, allow_nan=False), min_size=pairs, max_size=pairs)
-    return k, np.array([draw(numbers)]), np.abs(np.array([draw(numbers)]))
-
-
-@given(votes())
-def test_certified_means_that_no_outcome_changes_the_label(case):
-    """Exact for votes: the ends and midpoints of the intervals cover all outcomes."""
-    k, decisions, bounds = case
-    head = Head("c_svc", labels=np.arange(10, 10 + k))
-    # Every pair whose interval reaches 0 can go either way.
-    pairs = zip(decisions[0], bounds[0], strict=True)
-    outcomes = [(-1.0, 1.0) if abs(value) <= bound else (value,) for value, bound in pairs]
-    labels = {head.predict(np.array([outcome]))[0] for outcome in itertools.product(*outcomes)}
-    assert bool(certified_rows(head, decisions, bounds)[0]) == (labels == {head.predict(decisions)[0]})
 
 
 @pytest.mark.parametrize("k", [2, 3])

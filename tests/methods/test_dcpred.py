@@ -7,8 +7,6 @@ import pytest
 from landmark_fits import tasks
 from program import data, model
 from read_fixtures import rows as read
-from scipy.stats import beta
-from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import LinearSVC
 from two_moons import kernel
 
@@ -17,7 +15,7 @@ import svmfast.methods.dcpred.fit as fits
 from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
 from svmfast.formats.model_files import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods.common.equal_rows import Aside, Counted, row_keys, rows_aside
+from svmfast.methods.common.equal_rows import row_keys, rows_aside
 from svmfast.methods.common.problem import Problem
 from svmfast.methods.dcpred import DcpredOptions, leaf
 from svmfast.methods.dcpred.tree import affordable_landmarks, kmeans_tree
@@ -120,16 +118,6 @@ def test_a_class_that_the_local_models_rows_lack_is_no_obstacle():
         y = np.where(np.arange(2500) == rare, 2.0, 1.0)
         made, _ = fit_svc(rows, y, settings(clusters=1, iterations=0))
         assert made.sizes.tolist() == [12]
-
-
-def test_one_leaf_with_many_landmarks_is_nearly_kernel_ridge_regression():
-    (rows, y), (test, _) = read("diabetes.train"), read("diabetes.test")
-    whole = settings(clusters=1, landmarks=len(rows) // 2, lambda_=(0.5,), iterations=0, gamma=(0.05,))
-    made, report = fit_ridge(rows, y, whole)
-    other = KernelRidge(alpha=0.5, kernel="rbf", gamma=0.05).fit(rows.to_dense(10), y - y.mean())
-    difference = made.decision_values(test)[:, 0] - y.mean() - other.predict(test.to_dense(10))
-    assert np.sqrt(np.mean(difference**2)) < 0.1 * y.std()
-    assert (report.task, made.head.svm_type) == ("ridge", "epsilon_svr")
 
 
 def test_tuning_lowers_the_error():
@@ -255,10 +243,6 @@ def test_held_out_rows_are_distinct_and_include_their_copies():
     assert not aside & frequent
     assert found.counted.weights.sum() == pytest.approx(400)
     assert rows_aside(keys[:15], (5, 0)).fitted.all()
-    # A stored zero makes no difference.
-    ends, columns = np.array([0, 2, 3, 5]), np.array([0, 2, 2, 1, 3], np.int32)
-    a, b, c = row_keys(Rows(ends, columns, np.array([0.0, 7.0, 7.0, 0.0, 7.0]), 4))
-    assert a == b != c
 
 
 @pytest.mark.parametrize("fit", ["values", "labels"])
@@ -283,22 +267,3 @@ def test_no_copy_of_a_held_out_row_is_fitted(fit, monkeypatch):
     assert len(seen["aside"]) == len(aside) == int(0.1 * len(set(row_keys(once))))
     assert told.rows == sum(key in aside for key in row_keys(rows)) >= 2 * len(aside)
     assert not aside & seen["fitted"]
-
-
-def test_held_out_error():
-    """Quantiles, differing labels and their interval, from decision values of the same rows."""
-    exact, (rows, _), (test, _) = load_model(model("breast_c_rbf")), read("breast.train"), read("breast.test")
-    mine = DcpredOptions(gamma=(exact.kernel.gamma,), clusters=1, landmarks=3, iterations=5)
-    made, _ = fits.fit_exact(rows, exact, mine)
-    n = len(test)
-    once = Counted(np.ones(n), np.zeros(n, dtype=np.bool_), np.ones(n))
-    aside = Aside(np.zeros(n, dtype=np.bool_), np.arange(n), np.arange(n), once)
-    found = fits.held_out(exact, made, test, aside, values_fitted=True, threads=1)
-    ours, theirs = made.decision_values(test)[:, 0], exact.decision_values(test)[:, 0]
-    gaps, same = np.sort(np.abs(ours - theirs)), int(np.count_nonzero((ours > 0) == (theirs > 0)))
-    assert (found.largest, found.rows) == (gaps[-1], n)
-    assert found.median <= found.quantile_999 <= found.largest
-    assert np.mean(gaps <= found.median) >= 0.5 > np.mean(gaps < found.median)
-    assert found.labels_differing_percent == pytest.approx(100 * (n - same) / n)
-    high = 100 * (1 - beta.ppf(0.025, same, n - same + 1))
-    assert found.labels_differing_percent_high == pytest.approx(high)

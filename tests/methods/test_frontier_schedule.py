@@ -8,7 +8,7 @@ from program import data, model
 
 from svmfast.commands.run import run_method
 from svmfast.formats.model_files import load_model, model_bytes
-from svmfast.frontiers.child import Failed, OutOfTime, make
+from svmfast.frontiers.child import Failed, make
 from svmfast.frontiers.plan import CandidateCommand, plan, tried_methods
 from svmfast.frontiers.schedule import Schedule
 from svmfast.methods import registry
@@ -76,11 +76,6 @@ def test_a_candidate_for_a_limit_on_bytes_may_take_the_time_of_its_method(sized,
     first, *others = candidates("a-0 " + " ".join(f"b-{level}" for level in range(19)))
     first = replace(first, sized=sized)
     assert next(Schedule([first, *others], 100.0).turns()) == (first, seconds)
-
-
-def test_a_candidate_that_takes_too_long_is_ended():
-    with pytest.raises(OutOfTime):
-        make(["predict", "-", str(model("breast_c_rbf"))], 0.0)
 
 
 @pytest.mark.parametrize(
