@@ -1,14 +1,12 @@
 """Examples of cascades."""
 
-from __future__ import annotations
-
 from kind_polynomial import polynomial
 from read_fixtures import exact
 
 from svmfast.models.cascade import CascadeModel
 
 
-def iris() -> CascadeModel:
+def iris():
     return CascadeModel(exact("iris_c_rbf_prob"), exact("iris_c_rbf_prob"), 0.25)
 
 

@@ -1,7 +1,5 @@
 """Examples of LIBSVM's models."""
 
-from __future__ import annotations
-
 from read_fixtures import exact
 
 EXAMPLES = {

@@ -1,14 +1,10 @@
 """Examples of polynomials."""
 
-from __future__ import annotations
-
 from approximations import approximate
 from read_fixtures import exact
 
-from svmfast.models.polynomial import PolynomialModel
 
-
-def polynomial(name: str, order: int) -> PolynomialModel:
+def polynomial(name, order):
     return approximate(exact(name), order=order, provenance={"seed": "3"})[0]
 
 

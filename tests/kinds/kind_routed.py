@@ -1,7 +1,5 @@
 """Examples of routed models."""
 
-from __future__ import annotations
-
 import numpy as np
 from routed_models import routed
 

@@ -1,20 +1,32 @@
-"""approximate: exact for polynomial kernels, the paper's form for rbf, and a correct report."""
+"""approximate: exact for polynomial kernels, the paper's form for rbf; cells and their certificates."""
 
+import math
 import tracemalloc
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from approximations import approximate
+from command import svmfast
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from program import model
+from random_models import random_model
 from rbf_models import rbf_model
 from read_fixtures import exact as read_model
 from read_fixtures import rows as read_rows
 
-from svmfast.errors import MemoryLimitError, UnsupportedError
+from svmfast.errors import MemoryLimitError, NegativeAnswerError, UnsupportedError
+from svmfast.formats.model_files import load_model
+from svmfast.methods.approximate import ladder
+from svmfast.methods.approximate.row_parts import OF_VECTORS, divided
+from svmfast.methods.common.equal_rows import row_keys
+from svmfast.models.certified import certified_rows
 from svmfast.rows import Rows
+from svmfast.solvers.residual import residual_tail
 
 
-def given(name):
+def known(name):
     """A model of the fixtures, and test rows."""
     first = name.split("_")[0]
     return read_model(name), read_rows({"iris": "iris_extra"}.get(first, first) + ".test")[0]
@@ -29,7 +41,7 @@ def given(name):
     ],
 )
 def test_polynomial_kernels_collapse_exactly(name):
-    exact, z = given(name)
+    exact, z = known(name)
     made, report = approximate(exact, threads=2)
     assert (report.exact, report.order, made.gamma) == (True, exact.kernel.degree or 1, 0.0)
     expected = exact.decision_values(z)
@@ -48,7 +60,7 @@ def test_polynomial_kernels_collapse_exactly(name):
 )
 @pytest.mark.parametrize("center", ["mean", "origin"])
 def test_rising_orders_converge(name, center):
-    exact, z = given(name)
+    exact, z = known(name)
     expected, errors = exact.decision_values(z), []
     for order in (0, 1, 2, 3) if len(np.unique(exact.sv.indices)) > 40 else (0, 2, 4, 6):
         made, report = approximate(exact, order=order, center=center)
@@ -61,7 +73,7 @@ def test_rising_orders_converge(name, center):
 
 
 def test_auto_takes_the_center_with_the_smaller_error_and_bound():
-    exact, z = given("breast_c_rbf")
+    exact, z = known("breast_c_rbf")
     bound, error = {}, {}
     for center in ("mean", "origin", "auto"):
         made, report = approximate(exact, order=2, center=center)
@@ -103,3 +115,165 @@ def test_numbers_out_of_range():
     values = fast.decision_values(Rows.from_dense([[1.0, 0.5], [0.3, 0.3], [0.0, 0.0], [1e200, 0.0]]))
     assert np.isfinite(values).all()
     assert not fast.has_error_bound
+
+
+# --- cells ---
+
+
+def clustered(m=600):
+    """A smooth function on distant clusters, and similar rows: one center does not suffice."""
+    rng = np.random.default_rng(0)
+    middles = rng.uniform(-3, 3, size=(12, 3))
+    x = middles[rng.integers(0, 12, 400)] + 0.1 * rng.normal(size=(400, 3))
+    coef = np.sign(np.sin(middles[:, 0] * 2))[np.argmin(((x[:, None] - middles) ** 2).sum(2), axis=1)]
+    rows = middles[rng.integers(0, 12, m)] + 0.1 * rng.normal(size=(m, 3))
+    return rbf_model(x, coef / 10, 3.0, first=200, rho=0.01), Rows.from_dense(rows)
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    gamma=st.floats(1e-3, 5),
+    cells=st.integers(1, 7),
+    order=st.sampled_from([0, 1, 2, 3, "auto"]),
+    classes=st.integers(2, 4),
+)
+@settings(suppress_health_check=[HealthCheck.too_slow])
+def test_no_error_exceeds_its_bound(seed, gamma, cells, order, classes):
+    exact = random_model(seed, 15, 4, classes, gamma, 1.0, 2.0)
+    made, _ = approximate(exact, order=order, cells=cells, force=True)
+    rng = np.random.default_rng(seed)
+    rows = Rows.from_dense(rng.normal(size=(60, 4)) * rng.choice([0.3, 1, 4], size=(60, 1)))
+    values, bounds = made.certified_values(rows)
+    truth = exact.decision_values(rows)
+    assert (np.abs(values - truth) <= bounds).all()
+    certified = certified_rows(made.head, values, bounds)
+    assert (made.head.predict(values)[certified] == made.head.predict(truth)[certified]).all()
+
+
+def test_auto_takes_the_expansion_of_least_work():
+    exact, rows = clustered(m=1400)
+    one, many = (approximate(exact, order=2, cells=cells, data=rows, force=True)[1] for cells in (1, 64))
+    assert one.certified_percent < 1
+    assert many.certified_percent > 99
+    made, report = approximate(exact, order=2, cells="auto", data=rows)
+    assert report.cells > 1
+    assert report.certified_percent == pytest.approx(many.certified_percent, abs=1)
+    assert report.measured_on == "data"
+    assert (made.orders == 2).all()
+    smooth, (rows, _) = read_model("breast_c_rbf"), read_rows("breast.train")
+    found = [approximate(smooth, order=k, data=rows, force=True)[1] for k in range(1, 5)]
+    work = [one.operations + (1 - one.certified_percent / 100) * one.operations_before for one in found]
+    _, report = approximate(smooth, order="auto", data=rows, force=True)
+    assert work[report.order - 1] <= min(work) / ladder.MOST_WORK
+
+
+def test_an_expansion_that_costs_as_much_as_the_exact_model_is_refused():
+    """Of 4 vectors with 8 features, while order 2 has 45 coefficients."""
+    rng = np.random.default_rng(0)
+    exact = rbf_model(rng.normal(size=(4, 8)), [1, 1, -1, -1], 0.3, first=2)
+    options = {"order": "auto", "data": Rows.from_dense(rng.normal(size=(900, 8))), "max_diff": 0.15}
+    work = [approximate(exact, data=options["data"], order=k, force=True)[1].operations for k in (1, 2)]
+    most = 0.75 * exact.multiply_adds(options["data"])
+    reason = f"order 2: {work[1]:.0f} multiply-adds, more than {most:.0f}"
+    with pytest.raises(NegativeAnswerError, match=reason):
+        approximate(exact, **options)
+    assert approximate(exact, **options, force=True)[1].order == 1
+    assert work[0] < most
+
+
+@pytest.mark.parametrize(("most", "m", "some"), [(20, 1400, True), (0.1, 1400, False), (20, 1200, False)])
+def test_a_rung_is_left_out_if_it_is_too_large_or_has_too_few_rows(most, m, some, monkeypatch):
+    exact, rows = clustered(m=1400)
+    monkeypatch.setattr(ladder, "MOST_NUMBERS", most)
+    _, report = approximate(exact, order=2, cells="auto", data=rows[:m], force=True)
+    assert (report.cells > 1) == some
+
+
+def test_a_model_above_max_bytes_is_refused_with_its_size():
+    exact, rows = clustered()
+    size = {"stored_size": lambda made: 4000, "data": rows, "order": 3}
+    compressed = {**size, "stored_size": lambda made: 39, "compressed": True}
+    for most, how in ((4000, size), (39, compressed)):
+        assert approximate(exact, max_bytes=most, **how)[0].order == 3
+    for most, why in ((3999, "takes 4,000 bytes, more than 3,999"), (159, "20 numbers do not fit into 159")):
+        with pytest.raises(NegativeAnswerError, match=rf"small enough \(order 3: {why}"):
+            approximate(exact, max_bytes=most, **size)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, 5, 9])
+def test_the_bound_of_a_single_vector_is_sharp_in_every_degree(order):
+    # Along one vector Cauchy-Schwarz is an equality: degree j is |a| (2 gamma |x|)^j / j!.
+    gamma, x, beta = 0.7, 1.3, -2.0
+    found = residual_tail(np.array([[x]]), np.array([beta]), gamma, np.zeros(1), order, top=16).degrees
+    for j in range(17):
+        size = abs(beta) * math.exp(-gamma * x * x) * (2 * gamma * x) ** j / math.factorial(j)
+        assert found[j] == 0 if j <= order else size <= found[j] <= size * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(("order", "cells"), [(2, 1), (2, 2), (9, 1)])
+def test_bounds_do_not_depend_on_the_unit_of_the_data(order, cells):
+    points, rows = np.array([[-8.0], [-0.5], [0.5], [8.0]]), np.linspace(-9, 9, 61)[:, None]
+    found = []
+    for unit in (1.0, 1e3, 1e6, 1e8):
+        exact = rbf_model(points * unit, [1.0, 2.0, -1.5, -1.0], 0.5 / unit**2, first=2, rho=0.1)
+        scaled = Rows.from_dense(rows * unit)
+        made, _ = approximate(exact, order=order, cells=cells, center="mean")
+        values, bounds = made.certified_values(scaled)
+        assert (np.abs(values - exact.decision_values(scaled)) <= bounds).all()
+        found.append(bounds)
+    for other in found[1:-1]:
+        np.testing.assert_allclose(other, found[0], rtol=1e-3, atol=1e-9)
+    # With the largest unit, powers of the distance reach the end of the range, and the bound grows.
+    assert (found[-1] >= found[0] * (1 - 1e-3) - 1e-9).all()
+
+
+@given(seed=st.integers(0, 2**32 - 1), gamma=st.floats(0.01, 3), negligible=st.floats(0, 10))
+def test_tails_agree_however_they_are_computed(seed, gamma, negligible):
+    rng = np.random.default_rng(seed)
+    given = rng.normal(size=(40, 3)), rng.normal(size=40), gamma, rng.normal(size=3)
+    for order in (0, 2, 5):
+        direct = residual_tail(*given, order, top=12)
+        apart = residual_tail(*given, order, top=12, reach=0.5, negligible=negligible)
+        assert (apart.degrees >= direct.degrees * (1 - 1e-6)).all()
+        none = residual_tail(*given, order, top=12, reach=0.5, negligible=0.0)
+        assert np.array_equal(none.degrees, direct.degrees), "every term counts"
+
+
+def test_without_data_the_support_vectors_are_the_sample():
+    exact, _ = clustered()
+    who = divided(exact, None, centers=True, chooses=True)
+    assert who.choosing.source == who.held_out.source == OF_VECTORS
+    keys = [set(row_keys(part)) for part in (who.centers, who.choosing.rows, who.held_out.rows)]
+    assert set.union(*keys) == set(row_keys(exact.sv))
+    assert [len(part) for part in keys] == [200, 100, 100]
+
+
+@pytest.mark.parametrize(
+    ("centers", "chooses", "sizes"),
+    [(True, True, (46, 22, 22)), (True, False, (68, 0, 22)), (False, True, (0, 68, 22))],
+)
+def test_no_row_serves_two_purposes(centers, chooses, sizes):
+    exact, rows = clustered()
+    few = rows[:90]
+    twice = Rows.concatenate([few, few.take(np.arange(89, -1, -1))])
+    who = divided(exact, twice, centers=centers, chooses=chooses, seed=3)
+    given = (who.centers, who.choosing.rows, who.held_out.rows)
+    keys = [set(row_keys(part)) for part in given]
+    assert len(set.union(*keys)) == 90
+    assert tuple(len(part) for part in keys) == sizes
+    assert [len(part) for part in given] == [2 * size for size in sizes]
+    # If nothing is chosen, all rows measure.
+    assert len(divided(exact, twice, centers=False, chooses=False).held_out) == 180
+    tiny = divided(exact, few[:5], centers=True, chooses=True)
+    assert (len(tiny.centers), tiny.held_out.source) == (5, OF_VECTORS)
+
+
+@pytest.mark.parametrize("name", ["iris_c_rbf_prob", "breast_c_rbf", "normal_one_rbf", "onehot_c_rbf"])
+def test_cells_with_a_single_point_are_expanded_like_others(name, tmp_path):
+    out = tmp_path / "out"
+    done = svmfast("approximate", model(name), "-o", out, "--cells", "100", "--order", "1", "-q")
+    errors = [line for line in done.stderr.splitlines() if not line.startswith(b"svmfast: warning: ")]
+    assert (done.returncode, errors) == (0, [])
+    rows, _ = read_rows(f"{name.split('_')[0]}.test")
+    values, bounds = load_model(out).certified_values(rows)
+    assert (np.abs(values - read_model(name).decision_values(rows)) <= bounds).all()

@@ -1,19 +1,24 @@
-"""Certified labels from bounds on decision values; votes against all outcomes: test_certificate.py."""
+"""Certified labels from bounds on decision values, and which label that is with ``-b 1``, against LIBSVM.
+
+Votes against all outcomes: test_certificate.py.
+"""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from approximations import approximate
+from libsvm import svmutil
+from program import data, model
 from rbf_models import rbf_model
+from read_fixtures import exact as read_model
 
+import svmfast
+from svmfast import predict
 from svmfast.errors import OptionError, UnsupportedError
-from svmfast.kernels import Kernel
-from svmfast.models.answer import answer
-from svmfast.models.base import Model
-from svmfast.models.certified import certified_rows, check_exact, fall_back_values
-from svmfast.models.expansion import KernelExpansion
+from svmfast.models.cascade import CascadeModel
+from svmfast.models.certified import certified_rows, check_exact
 from svmfast.models.head import Head
-from svmfast.models.requirements import Columns
-from svmfast.rows import Rows
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -34,66 +39,12 @@ def test_tolerance():
     assert certified_rows(one_class, values, bounds, tolerance=0.2).tolist() == [False, False]
 
 
-class Bounded(Model):
-    """A certified model whose decision values and bounds are given, row by row."""
-
-    kind, has_error_bound, embedded_exact = "bounded", True, None
-
-    def __init__(self, exact, decisions, bounds):
-        self.head, self.n_features, self.given = exact.head, exact.n_features, (decisions, bounds)
-
-    def decision_values(self, rows, *, threads=1):
-        return self.given[0]
-
-    def working_bytes(self):
-        return 0
-
-    def certified_values(self, rows, *, threads=1):
-        return self.given
-
-
-def many_classes(classes):
-    rng = np.random.default_rng(5)
-    sizes = rng.integers(0, 12, size=classes)
-    n = int(sizes.sum())
-    sv, pairs = rng.integers(-2, 3, size=(n, 6)) / 2, classes * (classes - 1) // 2
-    coef, rho = rng.integers(-3, 4, size=(classes - 1, n)) / 2, rng.integers(-1, 2, size=pairs) / 4
-    head, kernel = Head("c_svc", labels=np.arange(classes)), Kernel("rbf", gamma=0.4)
-    return KernelExpansion(head, kernel, Rows.from_dense(sv), coef, rho, sizes)
-
-
-@pytest.mark.parametrize("classes", [2, 3, 6])
-def test_fallback_gives_the_exact_labels(classes):
-    """With small whole numbers, ties and decision values of exactly zero are frequent."""
-    exact = many_classes(classes)
-    rng = np.random.default_rng(6)
-    rows = Rows.from_dense(rng.integers(-2, 3, size=(600, 6)) / 2)
-    full = exact.decision_values(rows)
-    bounds = np.abs(rng.normal(size=full.shape)) * 0.3
-    decisions, truth = full + bounds * rng.uniform(-1, 1, size=full.shape), exact.head.predict(full)
-    certified = certified_rows(exact.head, decisions, bounds)
-    assert 0 < certified.sum() < 600
-    noisy = Bounded(exact, decisions, bounds)
-    alone = answer(noisy, rows, columns=Columns(certify=True))
-    assert (alone.predicted != truth).any()
-    assert np.array_equal(alone.predicted[certified], truth[certified])
-    answers = answer(noisy, rows, exact=exact, threads=2)
-    assert np.array_equal(answers.certified, certified)
-    assert np.array_equal(answers.predicted, truth)
-    assert np.array_equal(answers.decisions, np.where(certified[:, None], decisions, full))
-    untouched = fall_back_values(lambda: decisions, np.ones(600, dtype=np.bool_), exact, rows)
-    assert untouched is decisions
-
-
-def test_refusals():
+def test_only_the_model_that_was_converted_is_exact():
     exact = rbf_model([[0.0], [1.5]], [1.0, -1.0], 1.0)
-    plain, _ = approximate(exact, certificate="none")
     with pytest.raises(UnsupportedError, match="the model has no certificate"):
-        answer(plain, Rows.from_dense([[1.0]]), columns=Columns(certify=True))
-    for kind in ("nu_svr", "epsilon_svr"):
-        other = rbf_model([[0.0], [1.5]], [1.0, -1.0], 1.0, kind=kind)
-        with pytest.raises(UnsupportedError, match="has a different type or different labels"):
-            check_exact(exact, other)
+        predict(approximate(exact, certificate="none")[0], svmfast.as_rows([[1.0]]), certify=True)
+    with pytest.raises(UnsupportedError, match="has a different type or different labels"):
+        check_exact(exact, rbf_model([[0.0], [1.5]], [1.0, -1.0], 1.0, kind="nu_svr"))
 
 
 def test_one_against_the_rest_is_certain_when_nothing_within_the_bounds_changes_it():
@@ -106,3 +57,89 @@ def test_one_against_the_rest_is_certain_when_nothing_within_the_bounds_changes_
     worst[at] = (decisions - bounds)[at]
     np.testing.assert_array_equal(certain, worst.argmax(axis=1) == best)
     assert 0.1 < certain.mean() < 0.9
+
+
+# --- with and without probabilities: the table of docs/certificate.md ---
+
+NOTE = "the exact model answers every row: probabilities are computed from its values"
+NOT_CERTIFIED = "probabilities are not certified; request either"
+
+
+@pytest.fixture(scope="module", params=["breast_c_rbf_prob", "iris_c_rbf_prob", "normal_one_rbf_prob"])
+def known(request):
+    """The exact model, rows of which many are near a boundary, and LIBSVM's labels without and with -b 1."""
+    name = request.param
+    dense = svmfast.read_svmlight(data(f"{name.split('_')[0]}.test")).rows.to_dense()
+    rng = np.random.default_rng(5)
+    one, other = dense[rng.integers(len(dense), size=(2, 400))]
+    rows = svmfast.as_rows(np.vstack([dense, one + rng.random((400, 1)) * (other - one)]))
+    theirs = svmutil.svm_load_model(str(model(name)))
+    points = [{j + 1: float(v) for j, v in enumerate(row) if v} for row in rows.to_dense()]
+    labels = [np.array(svmutil.svm_predict([], points, theirs, f"-q -b {b}")[0]) for b in (0, 1)]
+    # Otherwise the tests would not tell them apart; a one-class label has no other form.
+    differing = np.count_nonzero(labels[0] != labels[1])
+    assert differing == 0 if name.startswith("normal") else differing >= 3
+    return read_model(name), rows, *labels
+
+
+def approximation(exact, **options):
+    return svmfast.approximate(exact, order=1, force=True, **options).model
+
+
+def test_an_approximation_alone(known):
+    exact, rows, plain, _ = known
+    fast = approximation(exact)
+    answer = predict(fast, rows, certify=True)
+    assert 0 < answer.certified.mean() < 1
+    assert np.array_equal(answer.predicted[answer.certified], plain[answer.certified])
+    assert np.array_equal(answer.predicted, predict(fast, rows).predicted)
+    with pytest.raises(UnsupportedError, match=NOT_CERTIFIED):
+        predict(fast, rows, probability=True, certify=True)
+
+
+@pytest.mark.parametrize("embedded", [False, True])
+def test_an_approximation_with_an_exact_model(known, embedded):
+    exact, rows, plain, with_probabilities = known
+    fast, given = approximation(exact, embed_exact=embedded), {} if embedded else {"exact": exact}
+    labels = predict(fast, rows, certify=True, **given)
+    assert np.array_equal(labels.predicted, plain)
+    alone, full, certain = fast.decision_values(rows), exact.decision_values(rows), labels.certified[:, None]
+    assert np.array_equal(labels.decisions, np.where(certain, alone, full))
+    answer = predict(fast, rows, probability=True, **given)
+    assert np.array_equal(answer.predicted, with_probabilities)
+    assert answer.notes[0] == NOTE
+    assert np.array_equal(answer.probabilities, predict(exact, rows, probability=True).probabilities)
+    with pytest.raises(UnsupportedError, match=NOT_CERTIFIED):
+        predict(fast, rows, probability=True, certify=True, **given)
+
+
+def test_a_cascade(known):
+    exact, rows, plain, with_probabilities = known
+    fast = approximation(exact, certificate="none")
+    joined = CascadeModel(fast, exact, 0.05)
+    with pytest.raises(UnsupportedError, match="the model has no certificate"):
+        predict(joined, rows, certify=True)
+    answer, alone = predict(joined, rows), predict(fast, rows)
+    assert 0 < answer.certified.mean() < 1
+    assert np.array_equal(answer.predicted, np.where(answer.certified, alone.predicted, plain))
+    # The exact model's probabilities do not need the fast one's.
+    dumb = replace(fast, head=replace(fast.head, prob_a=None, prob_b=None, density_marks=None))
+    expected = predict(exact, rows, probability=True).probabilities
+    for one in (joined, CascadeModel(dumb, exact, 0.05)):
+        both = predict(one, rows, probability=True)
+        assert np.array_equal(both.predicted, with_probabilities)
+        assert np.array_equal(both.probabilities, expected)
+    with pytest.raises(UnsupportedError, match="does not support probability estimates"):
+        predict(one, rows, probability=True, no_fallback=True)
+
+
+def test_a_libsvm_model(known):
+    exact, rows, plain, with_probabilities = known
+    answer, both = predict(exact, rows, certify=True), predict(exact, rows, probability=True)
+    assert answer.certified.all()
+    assert answer.voted is None
+    assert np.array_equal(answer.predicted, plain)
+    assert np.array_equal(both.predicted, with_probabilities)
+    assert np.array_equal(both.voted, plain)
+    with pytest.raises(UnsupportedError, match=NOT_CERTIFIED):
+        predict(exact, rows, probability=True, certify=True)

@@ -167,35 +167,26 @@ def test_a_run_that_does_not_end_leaves_no_results_of_an_earlier_one(finished, t
     assert (place / "models" / "linear").exists()
 
 
-def test_without_a_test_file_rows_are_held_out(tmp_path):
-    done = recommending(tmp_path, *BREAST, "--methods", "linear", "--max-diff", "50%")
-    found = report(tmp_path)
-    assert found["row_sets"]["held_out_of_training"]
-    for text in ((tmp_path / "dir" / "report.html").read_text(), done.stdout.decode()):
-        assert "the exact model was trained on all these rows" in text
-    names, whole = ("train", "choose", "confirm"), data("breast.train").read_text().count("\n")
-    counts = [(tmp_path / "dir" / f"{name}.part").read_text().count("\n") for name in names]
-    held = int(0.15 * whole)
-    assert counts == [whole - 2 * held, held, held]
-    assert [found["row_sets"][name]["rows"] for name in ("choosing", "confirming")] == [held, held]
-    assert "dir/train.part" in shlex.split(found["recommended"]["command"])
-
-
-def test_overwriting_divides_the_rows_again(tmp_path):
+def test_without_a_test_file_rows_are_held_out_and_overwriting_divides_them_again(tmp_path):
     """With another seed or other data: the rows of the earlier run must not be used for measuring."""
-    lines = data("breast.train").read_text().splitlines(keepends=True)
+    lines, place = data("breast.train").read_text().splitlines(keepends=True), tmp_path / "dir"
     (tmp_path / "train").write_text("".join(lines))
 
     def parts(statuses, *more):
-        """The three parts after a run, which ends with one of these statuses."""
-        words = (BREAST[0], "--data", "train", "--methods", "linear", "-q", *more)
+        """The rows to choose, to confirm and to train after a run, which ends with one of these statuses."""
+        words = (BREAST[0], "--data", "train", "--methods", "linear", *more)
         assert frontier(tmp_path, *words).returncode in statuses
-        found = [path.read_bytes() for path in sorted((tmp_path / "dir").glob("*.part"))]
-        assert len(found) == 3
-        return found
+        return [path.read_bytes() for path in sorted(place.glob("*.part"))]
 
     done, refused, seven = (0, 1), (2,), ("--seed", "7")
     first = parts(done)
+    held = int(0.15 * len(lines))
+    assert [part.count(b"\n") for part in first] == [held, held, len(lines) - 2 * held]
+    sets = report(tmp_path)["row_sets"]
+    assert [sets["choosing"]["rows"], sets["confirming"]["rows"]] == [held, held]
+    assert sets["held_out_of_training"]
+    assert "the exact model was trained on all these rows" in (place / "report.html").read_text()
+    assert "dir/train.part" in points(tmp_path)["linear"]["command"]
     assert parts(refused, *seven) == parts(refused, *seven, *TEST) == first
     second = parts(done, *seven, "--overwrite")
     assert not set(first) & set(second)
@@ -205,7 +196,7 @@ def test_overwriting_divides_the_rows_again(tmp_path):
     assert not set(third) & set(second)
     assert sum(part.count(b"\n") for part in third) == len(lines[::2])
     # Parts that somebody edited are made again from the data and the seed.
-    for path in (tmp_path / "dir").glob("*.part"):
+    for path in place.glob("*.part"):
         path.write_text("1 1:1\n")
     assert parts(done, *seven) == third
 

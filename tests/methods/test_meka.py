@@ -13,7 +13,6 @@ from sklearn.kernel_ridge import KernelRidge
 from two_moons import kernel
 
 from svmfast import meka
-from svmfast.errors import MemoryLimitError, OptionError
 from svmfast.formats.model_files import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
@@ -25,7 +24,6 @@ from svmfast.methods.meka.fit import fit
 from svmfast.methods.meka.solve import meka_svc
 from svmfast.methods.method import Setting
 from svmfast.methods.train.training import TrainOptions, train
-from svmfast.rows import Rows
 from svmfast.solvers.kernel_clusters import kmeans_centers, partition
 
 fit_svc, fit_ridge, cross_validate_meka = tasks(fit)
@@ -160,34 +158,7 @@ def test_every_cost_of_a_path_is_solved():
         assert np.linalg.norm(found - alone) < 0.02 * np.linalg.norm(alone)
 
 
-def test_refusals():
-    rows, y = read("breast.train")
-    tight = {"block_only": True, "memory": 4_000_000}
-    # Three clusters of equal size would fit; these differ in size.
-    lopsided = Rows.from_dense(np.r_[np.random.default_rng(0).normal(size=(900, 2)), [[90, 0], [0, 90]]])
-    for given, message, changes in (
-        (rows, r"needs [\d,]+ bytes, the limit is 500,000; raise", {"memory": 500_000}),
-        (lopsided, r"needs 1\d,\d{3},\d{3} bytes.*use more `clusters`", tight),
-        (rows, "`folds` is 999; there are 380 rows", {"folds": 999}),
-    ):
-        with pytest.raises((MemoryLimitError, OptionError), match=message):
-            fit_ridge(given, np.resize(y, len(given)), settings(**changes))
-
-
 # --- the error of the approximation, --task error ---
-
-
-def test_links_lower_the_error():
-    rows, _ = read("digits.train")
-    found = kernel_error(rows, settings(gamma=(0.02,)))
-    alone = kernel_error(rows, settings(gamma=(0.02,), link_threshold=1.0))
-    assert found.relative_error < 0.5 * alone.relative_error
-    assert (found.links, alone.links) == (found.clusters * (found.clusters - 1) // 2, 0)
-    # Exact blocks leave only the error between clusters.
-    blocks = kernel_error(rows, settings(block_only=True, gamma=(0.02,)))
-    near = kernel_error(rows, settings(gamma=(0.02,), rank=300, link_threshold=1.0))
-    assert blocks.relative_error == pytest.approx(near.relative_error, rel=1e-6)
-    assert blocks.links == 0
 
 
 def test_a_repair_leaves_no_negative_eigenvalue():
