@@ -1,4 +1,4 @@
-"""Expansions in cells, with the certificate of each."""
+"""Polynomials: of one function, and expansions in cells, with the certificate of each."""
 
 from __future__ import annotations
 
@@ -15,20 +15,34 @@ from svmfast.solvers.residual import residual_tail
 from svmfast.solvers.taylor import gaussian_coefficients
 
 
+def one_function(d, order, coefficients, about="centre", center=None, **changes) -> PolynomialModel:
+    """A polynomial without a factor in one cell, or in a cell about each of several centers."""
+    centers = np.zeros((1, d)) if center is None else np.atleast_2d(center)
+    known = {
+        "head": Head("epsilon_svr"),
+        "gamma": 0.0,
+        "n_features": d,
+        "features": np.arange(d),
+        "about": about,
+        "centers": centers,
+        "orders": np.full((len(centers), 1), order, dtype=np.int32),
+        "coefficients": np.array(coefficients),
+        "rho": np.zeros(1),
+        "sv_squared_norm": 1.0,
+        "sv_squared_norms": np.ones(len(centers)),
+    }
+    return PolynomialModel(**{**known, **changes})
+
+
 def exact_model(
     seed: int, classes: int, n: int, d: int, gamma: float, *, density: float = 1.0
 ) -> KernelExpansion:
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n * classes, d)) * (rng.uniform(size=(n * classes, d)) < density)
     x[0, ~x.any(axis=0)] = 0.5  # an expansion leaves empty columns out
-    return KernelExpansion(
-        Head("c_svc", np.arange(classes)),
-        Kernel("rbf", gamma),
-        Rows.from_dense(x),
-        rng.normal(size=(classes - 1, n * classes)),
-        rng.normal(size=classes * (classes - 1) // 2),
-        np.full(classes, n),
-    )
+    coef, rho = rng.normal(size=(classes - 1, n * classes)), rng.normal(size=classes * (classes - 1) // 2)
+    head, kernel = Head("c_svc", np.arange(classes)), Kernel("rbf", gamma)
+    return KernelExpansion(head, kernel, Rows.from_dense(x), coef, rho, np.full(classes, n))
 
 
 def in_cells(model: KernelExpansion, centers: FloatArray, orders: np.ndarray, about: str) -> PolynomialModel:
@@ -47,18 +61,14 @@ def in_cells(model: KernelExpansion, centers: FloatArray, orders: np.ndarray, ab
             tail = residual_tail(points, beta, gamma, center, order, top=top)
             degrees[cell, p], rest[cell, p] = certificate(rounding, order, tail)
     squares = [((sums.points - center) ** 2).sum(axis=1).max() for center in centers]
-    return PolynomialModel(
+    numbers = {"orders": orders.astype(np.int32), "rho": model.rho, "sv_squared_norms": np.array(squares)}
+    return one_function(
+        *(model.n_features, 0, np.concatenate(packed), about, np.ascontiguousarray(centers)),
         head=model.head,
         gamma=gamma,
-        n_features=model.n_features,
         features=sums.features,
-        about=about,
-        centers=np.ascontiguousarray(centers),
-        orders=orders.astype(np.int32),
-        coefficients=np.concatenate(packed),
-        rho=model.rho,
         sv_squared_norm=float((sums.points**2).sum(axis=1).max()),
-        sv_squared_norms=np.array(squares),
         bound_degrees=degrees,
         bound_rest=rest,
+        **numbers,
     )

@@ -23,6 +23,7 @@ def where_it_changes(rule: Rule, rows: Reals, most: int) -> tuple[Reals, Reals]:
     """Pairs of rows next to each other; the rule holds for the first and not for the second."""
     holds = rule(rows)
     many = min(int(holds.sum()), int((~holds).sum()), most)
+    assert many
     inside, outside = rows[holds][:many], rows[~holds][:many]
     half = rows.dtype.type(0.5)
     for _ in range(np.finfo(rows.dtype).nmant + 8):
@@ -35,9 +36,7 @@ def where_it_changes(rule: Rule, rows: Reals, most: int) -> tuple[Reals, Reals]:
 def near_the_boundary(file: Compiled, rows: Reals) -> Reals:
     """Rows on both sides of the boundary between the first row's label and others."""
     label = file.answers(rows)[0]
-    found = np.vstack(where_it_changes(lambda at: file.answers(at) == label, rows, 30))
-    assert len(found)
-    return found
+    return np.vstack(where_it_changes(lambda at: file.answers(at) == label, rows, 30))
 
 
 def rows_of(exact: KernelExpansion, file: Compiled, rng: np.random.Generator, n: int) -> Reals:
@@ -54,14 +53,11 @@ def check_the_same_rows_are_certain(computation: Computation, file: Compiled, ro
     If the two bounds differ by more than a few roundings, one of these rows shows it.
     """
     bound = bound_of(computation, file.dtype)
-    assert bound is not None
 
     def rule(at: Reals) -> NDArray[np.bool_]:
-        return certain(
-            computation, bound, *twin.values(computation, as_rows(at.astype(np.float64)), file.dtype)
-        )
+        found = twin.values(computation, as_rows(at.astype(np.float64)), file.dtype)
+        return certain(computation, bound, *found)
 
     inside, outside = where_it_changes(rule, np.vstack([near_the_boundary(file, rows), rows]), 40)
-    assert len(inside)
     assert file.certain(inside).all()
     assert not file.certain(outside).any()

@@ -10,15 +10,10 @@ from svmfast.certificate import proven_signs, vote_is_certain
 from svmfast.exports.certain import EXP_UNITS, Bound
 from svmfast.exports.computation import Computation
 from svmfast.exports.reference import Reals
-from svmfast.models.polynomial import PolynomialModel
 
 
 def certain(
-    computation: Computation,
-    bound: Bound,
-    decisions: Reals,
-    cells: NDArray[np.int32],
-    squared: Reals,
+    computation: Computation, bound: Bound, decisions: Reals, cells: NDArray[np.int32], squared: Reals
 ) -> NDArray[np.bool_]:
     """Decide in the file's own arithmetic which labels are certain, given `export_twin.values`."""
     bounds = error_bounds(computation, bound, decisions, cells, squared)
@@ -30,21 +25,11 @@ def certain(
 
 
 def error_bounds(
-    computation: Computation,
-    bound: Bound,
-    decisions: Reals,
-    cells: NDArray[np.int32],
-    squared: Reals,
+    computation: Computation, bound: Bound, decisions: Reals, cells: NDArray[np.int32], squared: Reals
 ) -> Reals:
     """Bound the distances of the exact model's values from the file's, ``(n, p)``."""
-    values = computation.values
-    assert isinstance(values, PolynomialModel)
-    kind = squared.dtype
-    real = kind.type
-    precision = bound.precision
-    u = real(precision.unit)
-    gamma = real(values.gamma)
-    n_terms = real(computation.n_features + 8)
+    values, precision, real = computation.values, bound.precision, squared.dtype.type
+    u, gamma, n_terms = real(precision.unit), real(values.gamma), real(computation.n_features + 8)
     with np.errstate(all="ignore"):
         s = squared[:, None]
         r = root(np.ascontiguousarray(s))
@@ -61,7 +46,7 @@ def error_bounds(
         r = r + eps
         square = r * r
         rho = r + bound.reach[cells][:, None]
-        size = np.abs(decisions) + np.abs(values.rho.astype(kind))
+        size = np.abs(decisions) + np.abs(values.rho.astype(real))
         near = factor * (_horner(bound.rounding[cells], rho) + eps * _horner(bound.slope[cells], rho))
         near = near + size * of_value
         rest = bound.rest[cells]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -47,27 +46,18 @@ def test_every_compiler_accepts_the_files_without_warnings(precision: str, tmp_p
 @pytest.mark.parametrize("name", FORMS)
 def test_values_are_the_twins_and_near_the_models(name: str, precision: str, tmp_path: Path) -> None:
     loaded = svmfast.load_model(FORMS[name])
-    computation, expansion = computation_of(loaded), loaded.expansion
-    width = computation.n_features
-    rows = as_rows(np.vstack([raw_rows(loaded), np.random.default_rng(1).normal(size=(50, width))]))
+    computation, rng = computation_of(loaded), np.random.default_rng(1)
+    rows = as_rows(np.vstack([raw_rows(loaded), rng.normal(size=(50, computation.n_features))]))
     made = svmfast.export(loaded, "c", precision=precision, test=rows)
     file = compiled(made, tmp_path, regression=loaded.head.is_regression)
     expected, _, _ = twin.values(computation, rows, file.dtype)
     assert np.array_equal(file.decisions(rows), expected)
-    exact = loaded.decision_values(rows)
-    scale = max(1.0, float(np.abs(exact).max()))
-    terms = 0.0  # of an expansion's sum; they may be larger than the sum, and round accordingly
-    if expansion is not None:
-        kernels = np.abs(expansion.kernel.matrix(expansion.sv.to_dense(width), rows.to_dense(width)))
-        terms = float((np.abs(expansion.sv_coef) @ kernels).max())
-    stated = made.report.accuracy
-    # The stated difference is NumPy's, whose functions round otherwise.
-    rounding = np.finfo(file.dtype).eps * max(4 * scale, terms)
-    assert np.abs(expected - exact).max() <= 4 * stated.max_abs_error + rounding
+    exact, stated = loaded.decision_values(rows), made.report.accuracy
     # If a row is a landmark, the engine takes roots of squared distances that cancel.
     # Digits that svm-scale would round to are left as they are.
     least = 1e-8 if "triangle" in name else 1e-4 if "scaled" in name else 1e-11
-    assert stated.max_abs_error < (least if precision == "double" else 2e-3) * scale
+    least = (least if precision == "double" else 2e-3) * max(1.0, float(np.abs(exact).max()))
+    assert max(stated.max_abs_error, float(np.abs(expected - exact).max())) < least
     if not loaded.head.is_regression and precision == "double":
         assert np.array_equal(file.answers(rows), loaded.head.predict(exact))
         assert stated.labels_differing == 0
@@ -80,22 +70,19 @@ def ran(folder: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
 EDGES = """
 #include "model.h"
 #include <math.h>
-#include <stdio.h>
 int main(void) {
-    const model_real edges[] = {
-        (model_real)NAN, (model_real)INFINITY, -(model_real)INFINITY, (model_real)1e38, (model_real)-1e38,
-        (model_real)1e-38, (model_real)1e-45, (model_real)0};
+    const double edges[] = {NAN, INFINITY, -INFINITY, 1e38, -1e38, 1e-38, 1e-45, 0};
     model_real x[MODEL_FEATURES], out[MODEL_FUNCTIONS + 1];
-    int i, j, n = (int)(sizeof edges / sizeof *edges), certain = 0;
-    for (i = 0; i <= n; ++i) {
-        for (j = 0; j < MODEL_FEATURES; ++j) x[j] = edges[i < n ? i : j % n];
+    int i, j, answers = 0, certain = 0;
+    for (i = 0; i < 9; ++i) {
+        for (j = 0; j < MODEL_FEATURES; ++j) x[j] = (model_real)edges[i < 8 ? i : j % 8];
         model_decision(x, out);
-        printf("%g\\n", (double)ANSWER(x));
+        answers += ANSWER(x) > 0;
 #ifdef MODEL_HAS_CERTAIN
-        if (i < 5 || i == n) certain += model_certain(x, 0);
+        if (i < 5 || i == 8) certain += model_certain(x, 0);
 #endif
     }
-    return certain;
+    return answers < 0 || certain;
 }
 """
 
@@ -115,7 +102,6 @@ def test_sanitizers_find_nothing_on_edge_rows(name: str, precision: str, tmp_pat
     assert built.returncode == 0, built.stderr
     done = ran(tmp_path, tmp_path / "edges")
     assert (done.returncode, done.stderr) == (0, "")
-    assert len(done.stdout.splitlines()) == 9
 
 
 def test_the_files_own_test_passes_and_detects_a_changed_label(tmp_path: Path) -> None:
@@ -172,22 +158,14 @@ def test_class_names_are_found_from_labels(tmp_path: Path) -> None:
 MODEL = FROZEN / "polynomial_three_classes.model"
 ROWS = as_rows(svmfast.read_svmlight(data("iris.test")).rows.to_dense(4))
 REORDER = "-fassociative-math -fno-signed-zeros -fno-trapping-math"
-#: Whether labels are certain with these flags.
-CERTAIN = {
-    "-O3": True,
-    "-fno-math-errno -fno-trapping-math": True,
-    "-ffast-math": False,
-    "-funsafe-math-optimizations": False,
-    "-ffinite-math-only": False,
-    "-O3 -funsafe-math-optimizations -ffinite-math-only": False,
-    REORDER: False,
-    f"-Os {REORDER}": False,
-}
+STRICT = ("-O3", "-fno-math-errno -fno-trapping-math")
+LOOSE = ("-ffast-math", "-funsafe-math-optimizations", "-ffinite-math-only", REORDER, f"-Os {REORDER}")
+ALL = product(["gcc", "clang"], [*STRICT, *LOOSE, "-O3 -funsafe-math-optimizations -ffinite-math-only"])
 ALWAYS = [("gcc", "-O3"), ("gcc", "-ffast-math")]
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize(("compiler", "flags"), nightly_but(ALWAYS, product(["gcc", "clang"], CERTAIN)))
+@pytest.mark.parametrize(("compiler", "flags"), nightly_but(ALWAYS, list(ALL)))
 def test_no_label_is_certain_without_ieee_arithmetic(compiler, flags, precision, tmp_path) -> None:
     """gcc 12 states such options in macros; clang, like older versions of gcc, does not."""
     if shutil.which(compiler) is None:
@@ -196,7 +174,7 @@ def test_no_label_is_certain_without_ieee_arithmetic(compiler, flags, precision,
     file = compiled(made, tmp_path, *flags.split(), "-nostartfiles", compiler=compiler)
     rows = np.vstack([ROWS.to_dense(4), np.full((1, 4), np.nan), np.full((1, 4), np.inf)])
     sure = file.certain(rows)
-    assert sure.any() == CERTAIN[flags]
+    assert sure.any() == (flags in STRICT)
     assert not sure[-2:].any()
 
 
@@ -257,37 +235,19 @@ def exported(text: str, language: str) -> bytes:
     return data
 
 
-#: Comments and literals, from the left as a compiler finds them.
-LEXEMES = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
-
-
-def code(text: str) -> str:
-    """Return a file after C's translation phases for trigraphs and spliced lines, without the above."""
-    for trigraph, character in zip("=/'()!<>-", "#\\^[]|{}~", strict=True):
-        text = text.replace(f"??{trigraph}", character)
-    text = LEXEMES.sub("", re.sub(r"\\\s*\n", "", text))
-    return re.sub(r"#define MODEL_(TABLE_BYTES|X_\w+) \d+", "", text, flags=re.ASCII)
-
-
-@given(TEXTS)
-def test_c_has_the_same_code_whatever_the_text(text: str) -> None:
-    found = exported(text, "c").decode("ascii")
-    assert code(found) == code(exported("text", "c").decode())
-    assert not set(found) - {"\n"} - set(map(chr, range(32, 127)))
-
-
-@pytest.mark.nightly
-@needs_compiler
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", nightly_but(["gcc"], WAYS))
 def test_compilers_see_no_code_in_text(way: str, tmp_path: Path) -> None:
     """All files in one program: whatever a text defines would be defined twice, or is not declared."""
     if shutil.which(WAYS[way][0]) is None:
         pytest.skip(f"no {way}")
+    main = "int injected(void);\nint injected(void) { return 0; }\n"
     for number, text in enumerate(INJECTED):
-        own = exported(text, "c").decode().replace("model_", f"m{number}_").replace("MODEL_", f"M{number}_")
+        found = exported(text, "c").decode("ascii")
+        assert found.replace("\n", "").isprintable()
+        own = found.replace("model_", f"m{number}_").replace("MODEL_", f"M{number}_")
         (tmp_path / f"{number}.h").write_text(own)
-    main = "".join(f'#include "{number}.h"\n' for number in range(len(INJECTED)))
-    (tmp_path / "main.c").write_text(f"{main}int injected(void);\nint injected(void) {{ return 0; }}\n")
+        main = f'#include "{number}.h"\n{main}'
+    (tmp_path / "main.c").write_text(main)
     flags = ["-trigraphs", "-fsyntax-only", *(f"-DM{number}_TEST" for number in range(len(INJECTED)))]
     done = ran(tmp_path, *WAYS[way], *WARNINGS, *flags, "main.c")
     assert (done.returncode, done.stderr) == (0, "")

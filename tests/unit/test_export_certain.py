@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import export_twin as twin
 import mpmath
@@ -172,38 +173,32 @@ def test_a_file_with_a_scaling_is_certain_where_the_twin_is(scale, precision, tm
     check_the_same_rows_are_certain(computation_of(scaled), file, rows.astype(file.dtype))
 
 
-ONES, ZEROS = np.ones(30), np.zeros(30)
-COLUMNS = ColumnRanges(ZEROS, ONES)
+def _of_ranges(*ends: float, clip: tuple[float, float] | None = None) -> Scaling:
+    ranges = ColumnRanges(np.zeros(1), np.array(ends[:1]), 0.0, *ends[1:])
+    return Scaling(*ranges.as_affine(), clip=clip, ranges=ranges)
 
 
 @pytest.mark.parametrize(
-    "scaling",
+    ("scaling", "kind", "bounded"),
     [
-        Scaling(ZEROS, np.full(30, 1e39)),  # no float
-        Scaling(ZEROS, np.full(30, 1e-60)),  # 0 as a float
-        # A dropped column is 0, also outside of the interval.
-        Scaling(*COLUMNS.as_affine(), clip=(0.5, 1.0), ranges=COLUMNS),
+        # Entries could underflow: factors up to 1e100, and intervals of at least 1e-200.
+        (Scaling(np.zeros(1), np.array([0.99e100])), np.float64, True),
+        (Scaling(np.zeros(1), np.array([1.01e100])), np.float64, False),
+        (_of_ranges(1.02e-100), np.float64, True),
+        (_of_ranges(0.98e-100), np.float64, False),
+        (_of_ranges(1.1e-200, 1.1e-200), np.float64, True),
+        (_of_ranges(1.1e-200, 0.9e-200), np.float64, False),
+        (_of_ranges(0.9e-200, 0.9e-201), np.float64, False),
+        (Scaling(np.zeros(1), np.array([1e39])), np.float32, False),  # no float
+        (Scaling(np.zeros(1), np.array([1e-60])), np.float32, False),  # 0 as a float
+        (_of_ranges(1.0, clip=(0.5, 1.0)), np.float32, False),  # a dropped column is 0, outside
     ],
 )
-def test_scalings_without_a_bound_give_no_certificate(scaling: Scaling) -> None:
-    assert bound_of(computation_of(ScaledModel(made("order 2")[1], scaling)), np.float32) is None
+def test_scalings_without_a_bound(scaling: Scaling, kind: Any, bounded: bool) -> None:
+    errors = entry_errors(scaling, np.dtype(kind), float(np.finfo(kind).eps) / 2)
+    assert np.isfinite(errors).tolist() == [bounded, bounded]
 
 
-def _of_ranges(*ends: float) -> Scaling:
-    ranges = ColumnRanges(np.zeros(1), np.array(ends[:1]), 0.0, *ends[1:])
-    return Scaling(*ranges.as_affine(), ranges=ranges)
-
-
-@pytest.mark.parametrize(
-    ("inside", "outside"),
-    [
-        (Scaling(np.zeros(1), np.array([0.99e100])), Scaling(np.zeros(1), np.array([1.01e100]))),
-        (_of_ranges(1.02e-100), _of_ranges(0.98e-100)),
-        (_of_ranges(1.1e-200, 1.1e-200), _of_ranges(1.1e-200, 0.9e-200)),
-        (_of_ranges(1.1e-200, 1.1e-200), _of_ranges(0.9e-200, 0.9e-201)),
-    ],
-)  # fmt: skip
-def test_no_bound_where_entries_could_underflow(inside: Scaling, outside: Scaling) -> None:
-    """Factors up to 1e100, and intervals of at least 1e-200."""
-    assert np.isfinite(entry_errors(inside, np.dtype(np.float64), 2.0**-53)).all()
-    assert not np.isfinite(entry_errors(outside, np.dtype(np.float64), 2.0**-53)).any()
+def test_a_scaling_without_a_bound_gives_no_certificate() -> None:
+    scaled = ScaledModel(made("order 2")[1], Scaling(np.zeros(30), np.full(30, 1e39)))
+    assert bound_of(computation_of(scaled), np.float32) is None

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
-from bound_twin import bounds_of
-from cell_models import exact_model, in_cells
+from cell_models import exact_model, in_cells, one_function
 
 from svmfast import _core
 from svmfast.certificate import SPARE_ENTRIES
@@ -21,23 +21,20 @@ from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.taylor import shorten
 
 
-def one_function(d, order, coefficients, about="centre", center=None, **changes) -> PolynomialModel:
-    """A polynomial without a factor, in one cell about `center`, or in a cell about each of several."""
-    centers = np.zeros((1, d)) if center is None else np.atleast_2d(center)
-    known = {
-        "head": Head("epsilon_svr"),
-        "gamma": 0.0,
-        "n_features": d,
-        "features": np.arange(d),
-        "about": about,
-        "centers": centers,
-        "orders": np.full((len(centers), 1), order, dtype=np.int32),
-        "coefficients": np.array(coefficients),
-        "rho": np.zeros(1),
-        "sv_squared_norm": 1.0,
-        "sv_squared_norms": np.ones(len(centers)),
-    }
-    return PolynomialModel(**{**known, **changes})
+def slow_bounds(model: PolynomialModel, rows: Rows) -> FloatArray:
+    """The theorem of docs/certificate.md; the last factors cover underflow and the rounding of the bound."""
+    sums, cells = model.decision_values(rows) + model.rho, model.cells(rows)
+    dense = rows.to_dense(max(rows.n_columns, model.n_features))
+    centers = np.zeros((model.n_cells, dense.shape[1]))
+    centers[:, model.features] = model.centers
+    degrees, rest = model.bound_degrees[cells], np.moveaxis(model.bound_rest[cells], -1, 0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        s = np.square(dense - centers[cells]).sum(axis=1)[:, None]
+        r, j = np.sqrt(s + 1e-300)[..., None], np.arange(degrees.shape[-1] + 1)
+        inner = np.exp(-model.gamma * s) * (degrees * r ** j[:-1]).sum(axis=-1)
+        bound = inner + rest[0] * r[..., 0] ** j[-1]
+        bound += rest[1] + rest[2] * s + np.abs(sums) * (rest[3] + rest[4] * s)
+    return np.where((model.gamma * s < 600) & np.isfinite(bound), bound * (1 + 1e-9), np.inf)
 
 
 @pytest.mark.parametrize(
@@ -112,41 +109,33 @@ def test_wide_models_translate_columns_without_a_table(cells: PolynomialModel) -
 
 
 @pytest.mark.parametrize(
-    ("change", "field"),
+    ("field", "value"),
     [
-        ({"gamma": -1.0}, "gamma"),
-        ({"about": "nowhere"}, "about"),
-        ({"rho": np.zeros(2)}, "rho"),
-        ({"features": np.arange(8)}, "features"),
-        ({"features": np.arange(9)[::-1]}, "features"),
-        ({"n_features": 5}, "features"),
-        ({"orders": np.zeros((2, 3), np.int32)}, "orders"),
-        ({"orders": np.full((3, 3), -1, np.int32)}, "orders"),
-        ({"orders": np.full((3, 3), 2**31 - 1, np.int32)}, "orders"),
-        ({"sv_squared_norms": np.zeros(2)}, "sv_squared_norms"),
-        ({"coefficients": np.zeros(7)}, "coefficients"),
+        *[("gamma", -1.0), ("about", "nowhere"), ("rho", np.zeros(2)), ("sv_squared_norms", np.zeros(2))],
+        *[("features", np.arange(8)), ("features", np.arange(9)[::-1]), ("coefficients", np.zeros(7))],
+        *[
+            ("orders", np.full(shape, k, np.int32))
+            for shape, k in (((2, 3), 0), ((3, 3), -1), ((3, 3), 2**31 - 1))
+        ],
     ],
 )
-def test_contradictions_are_refused(cells: PolynomialModel, change: dict[str, object], field: str) -> None:
-    with pytest.raises(ModelContentError) as caught:
-        replace(cells, **change)
-    assert caught.value.field == field
+def test_contradictions_are_refused(cells: PolynomialModel, field: str, value: object) -> None:
+    for change in ({field: value}, {"n_features": 5} if field == "features" else {field: value}):
+        with pytest.raises(ModelContentError) as caught:
+            replace(cells, **change)
+        assert caught.value.field == field
 
 
-def test_symmetric_norms_bound_every_degree() -> None:
-    rng = np.random.default_rng(11)
+def test_symmetric_norms_are_those_of_symmetric_tensors() -> None:
+    """A monomial stands for as many equal entries of the tensor as its variables have orders."""
     d, order = 5, 4
-    packed = rng.normal(size=math.comb(d + order, order))
-    norms, z = symmetric_norms(packed, d, order), rng.normal(size=(300, d))
-    length = np.sqrt((z * z).sum(axis=1))
+    packed = np.random.default_rng(11).normal(size=math.comb(d + order, order))
+    squares, values = np.zeros(order + 1), iter(packed)
     for m in range(order + 1):
-        only = packed.copy()
-        only[: math.comb(d + m - 1, m - 1) if m else 0] = 0
-        only[math.comb(d + m, m) :] = 0
-        values = one_function(d, order, only).decision_values(Rows.from_dense(z))[:, 0]
-        assert (np.abs(values) <= norms[m] * length**m * (1 + 1e-12)).all()
-    # Degree 1 is Cauchy-Schwarz itself, which is sharp in the direction of the coefficients.
-    assert norms[1] == pytest.approx(np.linalg.norm(packed[1 : d + 1]))
+        for chosen in combinations_with_replacement(range(d), m):
+            equal = math.factorial(m) / math.prod(math.factorial(chosen.count(i)) for i in range(d))
+            squares[m] += next(values) ** 2 / equal
+    assert symmetric_norms(packed, d, order) == pytest.approx(np.sqrt(squares))
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-6, 1.0, 1e20])
@@ -162,9 +151,9 @@ def test_shorten_keeps_its_tolerance(scale: float) -> None:
     assert np.mean([len(repr(float(c))) for c in short]) < np.mean([len(repr(float(c))) for c in packed]) - 7
 
 
-def routed(centers: FloatArray) -> PolynomialModel:
-    """A model in which only the routing matters."""
-    return one_function(centers.shape[1], 0, np.zeros(len(centers)), center=centers)
+def cells_of(centers: FloatArray, z: FloatArray) -> list[int]:
+    model = one_function(centers.shape[1], 0, np.zeros(len(centers)), center=centers)
+    return model.cells(Rows.from_dense(z), threads=2).tolist()
 
 
 def nearest(centers: FloatArray, z: FloatArray) -> list[int]:
@@ -179,26 +168,23 @@ def test_rows_go_to_the_nearest_center(cells: int, d: int, scale: float) -> None
     rng = np.random.default_rng(cells)
     centers = (rng.normal(size=(cells, d)) + 5) * scale
     z = (rng.normal(size=(25, d)) * 2 + 5) * scale * (rng.uniform(size=(25, d)) < 0.8)
-    assert routed(centers).cells(Rows.from_dense(z), threads=2).tolist() == nearest(centers, z)
+    assert cells_of(centers, z) == nearest(centers, z)
 
 
 def test_nearly_equal_distances_are_decided_in_double_precision() -> None:
     """Centers so close to each other that single precision cannot tell them apart; and equal ones."""
     rng = np.random.default_rng(1)
-    centers = np.repeat(rng.normal(size=(6, 3)), 4, axis=0)
-    centers[1::4] += 1e-9
-    centers[2::4] -= 1e-9
-    z = rng.normal(size=(40, 3))
-    got = routed(centers).cells(Rows.from_dense(z))
-    assert got.tolist() == nearest(centers, z)
-    assert 3 not in got % 4
+    near = np.array([0, 1e-9, -1e-9, 0])[:, None]
+    centers, z = np.concatenate(rng.normal(size=(6, 1, 3)) + near), rng.normal(size=(40, 3))
+    got = cells_of(centers, z)
+    assert got == nearest(centers, z)
+    assert 3 not in np.array(got) % 4
 
 
 def test_rows_beyond_single_precision_find_some_cell() -> None:
-    z = Rows.from_dense(np.array([[1e300, 1e300], [-1e300, 0.0], [1e-300, 0.0]]))
-    got = routed(np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])).cells(z)
+    z, centers = [[1e300, 1e300], [-1e300, 0.0], [1e-300, 0.0]], [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]]
     # The last row's distances from the first two centers differ only after 300 digits.
-    assert got.tolist() == [2, 0, 0]
+    assert cells_of(np.array(centers), np.array(z)) == [2, 0, 0]
 
 
 @pytest.mark.parametrize("about", ["zero", "centre"])
@@ -219,7 +205,7 @@ def test_native_bounds_and_values(about: str, density: float) -> None:
     again, cells = made.decision_values(rows), made.cells(rows)
     assert np.array_equal(values, again)
     assert len(set(cells.tolist())) == 5
-    twin = bounds_of(made, rows)
+    twin = slow_bounds(made, rows)
     assert np.array_equal(np.isinf(bounds), np.isinf(twin))
     finite = np.isfinite(twin)
     # If the squared distance cancels, the native bound uses the end of its interval.
