@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from itertools import combinations, product
 
+import mpmath
 import numpy as np
 import pytest
+from fifty_digits import kernel_values, mpf
+from hypothesis import given
+from hypothesis import strategies as st
 
 from svmfast.kernels import DecisionEngine, Kernel
 from svmfast.rows import FloatArray, Rows
@@ -98,12 +102,12 @@ def compare(twin: SingleTwin, z: FloatArray, exponent_error: float | None = None
 
 
 @pytest.mark.parametrize("density", [1.0, 0.2])
-@pytest.mark.parametrize("classes", [1, 2, 3])
+@pytest.mark.parametrize("sizes", [[30], [12, 18], [12, 10, 8]])
 @pytest.mark.parametrize("mixed", [False, True])
-def test_single_precision(density: float, classes: int, mixed: bool) -> None:
+def test_single_precision(density: float, sizes: list[int], mixed: bool) -> None:
     """Near rows: the exponent, the function, the sum. Far rows: LIBSVM's rounding. Large rho: its digits."""
+    n, d, classes = 30, 12, len(sizes)
     rng = np.random.default_rng(classes)
-    n, d, sizes = 30, 12, [[30], [12, 18], [12, 10, 8]][classes - 1]
     sv = rng.normal(size=(n, d)) * (rng.random((n, d)) < density)
     sv[0] = 0.5 * (density == 1)
     coef = rng.exponential(size=(max(classes - 1, 1), n)) * (rng.choice([-1.0, 1.0], n) if mixed else 1)
@@ -186,13 +190,10 @@ def test_single_precision_of_polynomials_and_sigmoids(kernel: Kernel, mixed: boo
 def test_single_precision_of_kernels_ends_where_the_proof_does() -> None:
     """Arguments, and their powers, are at most 2^60 of what a row as long as a support vector has."""
     cube, sigmoid = Kernel("polynomial", 1.0, 0.0, 3), Kernel("sigmoid", 1.0, 0.0)
-    ends = [
-        (one, factor * 2.0**p / 1.01, factor < 1)
-        for one, p in ((cube, 20), (sigmoid, 60))
-        for factor in (0.98, 1.01)
-    ]
-    degrees = [(Kernel("polynomial", 1.0, 0.0, degree), 0.5, degree == 64) for degree in (64, 65)]
-    for kernel, size, inside in (*ends, *degrees):
+    ends = [(cube, 0.98 * 2.0**20 / 1.01, True), (cube, 2.0**20, False)]
+    ends += [(sigmoid, 0.98 * 2.0**60 / 1.01, True), (sigmoid, 2.0**60, False)]
+    ends += [(Kernel("polynomial", 1.0, 0.0, degree), 0.5, degree == 64) for degree in (64, 65)]
+    for kernel, size, inside in ends:
         bound = bound_of_dot_kernel(kernel, np.eye(2)[:1], np.ones(1), 0.0, np.array([0.0, size]))[1]
         assert np.isfinite(bound) == inside
 
@@ -277,3 +278,46 @@ def test_double_precision(kind, gamma, reach, row, size, rho) -> None:
     if not abs(values[0, 0]) > allowed or (kind == "rbf" and of_kernel >= 1e-9):
         allowed = 0.0  # summed in LIBSVM's order
     np.testing.assert_allclose(bounds, [[allowed]], rtol=1e-9)
+
+
+#: Underflow is not an error.
+TINY = mpf(10) ** -290
+
+
+@pytest.mark.parametrize("kind", ["linear", "polynomial", "sigmoid", "rbf", "laplacian"])
+@given(
+    seed=st.integers(0, 2**31), d=st.integers(1, 12), gamma=st.floats(1e-12, 1e6), scale=st.floats(1e-6, 1e3),
+    coef0=st.floats(-2, 2), degree=st.integers(1, 5),
+)  # fmt: skip
+def test_kernels(kind, seed, d, gamma, scale, coef0, degree) -> None:
+    """Each value is within the rounding error of its formula: the exponent, the dot product, the power."""
+    rng = np.random.default_rng(seed)
+    x, z = rng.normal(size=(4, d)) * scale, rng.normal(size=(5, d)) * scale
+    x[rng.uniform(size=x.shape) < 0.3] = 0
+    z[0] = x[0]
+    kernel = Kernel(kind, gamma, coef0, degree if kind == "polynomial" else 0)
+    engine = DecisionEngine(kernel, Rows.from_dense(x), np.eye(4), np.zeros(4), None)
+    exact = [kernel_values(kernel, x, row) for row in z]
+    for values in (kernel.matrix(x, z), engine.decision_values(Rows.from_dense(z)).T):
+        for i, j in np.ndindex(4, 5):
+            off = abs(mpf(float(values[i, j])) - exact[j][i])
+            assert off <= allowed(kernel, x[i], z[j], exact[j][i]) + TINY, (i, j)
+
+
+def allowed(kernel: Kernel, x: FloatArray, z: FloatArray, value: mpmath.mpf) -> mpmath.mpf:
+    """The allowed rounding error of a kernel value: some units per term, times the formula's derivative."""
+    d, gamma = len(x), mpf(kernel.gamma)
+    terms = mpf(float(np.abs(x) @ np.abs(z))) * (1 + 1e-10)
+    of_dot = (2 * d + 8) * UNIT * terms
+    if kernel.kind == "linear":
+        return of_dot
+    argument = gamma * terms + abs(mpf(kernel.coef0))
+    of_argument = (2 * d + 12) * UNIT * argument
+    if kernel.kind == "polynomial":
+        return 2 * kernel.degree * (of_argument + 4 * UNIT * argument) * argument ** (kernel.degree - 1)
+    if kernel.kind == "sigmoid":
+        return of_argument + 16 * UNIT * abs(value) + 16 * UNIT
+    # From norms and a product, or from differences: never worse than the former.
+    size = mpf(float(x @ x + z @ z)) if kernel.kind == "rbf" else mpf(float(np.abs(x - z).sum()))
+    of_exponent = (4 * d + 16) * UNIT * gamma * size * 2
+    return 16 * UNIT * value + (mpmath.expm1(of_exponent)) * value
