@@ -14,7 +14,6 @@ from cell_models import exact_model, in_cells, one_function
 from svmfast import _core
 from svmfast.certificate import SPARE_ENTRIES
 from svmfast.errors import ModelContentError, NotFiniteError
-from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.monomials import symmetric_norms
 from svmfast.rows import FloatArray, Rows
@@ -84,28 +83,17 @@ def test_with_gamma_zero_the_distance_does_not_matter() -> None:
     assert model.decision_values(Rows.from_dense([[1e200, 5.0]]))[0, 0] == 13.0
 
 
-@pytest.fixture
-def cells() -> PolynomialModel:
-    """Three cells, three functions, every order different."""
-    rng, orders = np.random.default_rng(4), np.array([[0, 3, 0], [2, 1, 2], [4, 2, 4]], dtype=np.int32)
-    coefficients = rng.normal(size=sum(math.comb(9 + int(k), int(k)) for k in orders.flat))
-    return one_function(
-        *(9, 0, coefficients, "centre", rng.normal(size=(3, 9))),
-        head=Head("c_svc", np.array([3, 1, 2])),
-        gamma=0.2,
-        n_features=14,
-        features=np.array([0, 1, 2, 4, 5, 7, 8, 11, 13]),
-        orders=orders,
-        rho=rng.normal(size=3),
-    )
+#: Three cells, three functions, every order different.
+ORDERS = np.array([[0, 3, 0], [2, 1, 2], [4, 2, 4]])
+CELLS = in_cells(exact_model(4, 3, 9, 9, 0.2), np.random.default_rng(4).normal(size=(3, 9)), ORDERS, "centre")
 
 
-def test_wide_models_translate_columns_without_a_table(cells: PolynomialModel) -> None:
+def test_wide_models_translate_columns_without_a_table() -> None:
     rng = np.random.default_rng(7)
-    wide = replace(cells, n_features=2**31 - 1, features=cells.features * 150_000_000)
+    wide = replace(CELLS, n_features=2**31 - 1, features=CELLS.features * 150_000_000)
     z = Rows.from_dense(rng.normal(size=(40, 14)))
     spread = Rows(z.indptr, (z.indices.astype(np.int64) * 150_000_000).astype(np.int32), z.values, 2**31 - 1)
-    assert np.array_equal(wide.decision_values(spread), cells.decision_values(z))
+    assert np.array_equal(wide.decision_values(spread), CELLS.decision_values(z))
 
 
 @pytest.mark.parametrize(
@@ -119,10 +107,10 @@ def test_wide_models_translate_columns_without_a_table(cells: PolynomialModel) -
         ],
     ],
 )
-def test_contradictions_are_refused(cells: PolynomialModel, field: str, value: object) -> None:
+def test_contradictions_are_refused(field: str, value: object) -> None:
     for change in ({field: value}, {"n_features": 5} if field == "features" else {field: value}):
         with pytest.raises(ModelContentError) as caught:
-            replace(cells, **change)
+            replace(CELLS, **change)
         assert caught.value.field == field
 
 
