@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import program
 
@@ -39,6 +41,18 @@ def svmfast(
         sys.stdout.flush()
         sys.stderr.flush()
     return subprocess.CompletedProcess(["svmfast", *words], status, *printed)
+
+
+def ran(*args: Any, status: int = 0, **more: Any) -> subprocess.CompletedProcess[bytes]:
+    """Do the same; the exit status must be `status`."""
+    done = svmfast(*args, **more)
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def report(*args: Any, status: int = 0) -> dict[str, Any]:
+    """Return the JSON report of a command."""
+    return dict(json.loads(ran(*args, "--json", status=status).stdout))
 
 
 @contextlib.contextmanager
