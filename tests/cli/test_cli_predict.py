@@ -1,88 +1,91 @@
-"""`svmfast predict`: svm-predict's output, and the features that svm-predict lacks."""
+"""`svmfast predict`: svm-predict's output, the features that it lacks, and labels that are proven.
 
-from __future__ import annotations
+With `--certify`, `--tolerance` and `--exact` labels are proven, or the exact model's.
+"""
 
 import gzip
 import os
-from pathlib import Path
 
 import pytest
-from command import svmfast
+from command import ran, report
 from program import FIXTURES, data, model, started
 
+import svmfast as package
 
-def test_arguments_options_and_streams_of_the_program(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    done = svmfast("predict", "-b", "1", data("breast.test"), model("breast_c_rbf_prob"), out)
-    golden = FIXTURES / "golden" / "breast_c_rbf_prob.b1"
-    assert done.returncode == 0
-    assert done.stdout == golden.with_suffix(".b1.stdout").read_bytes()
-    assert out.read_bytes() == golden.with_suffix(".b1.out").read_bytes()
-    differing = int(done.stderr.split(b" of ")[0].removeprefix(b"svmfast: "))
-    voted = (FIXTURES / "golden" / "breast_c_rbf_prob.out").read_text().split()
-    probable = [line.split()[0] for line in out.read_text().splitlines()[1:]]
-    assert differing == sum(map(str.__ne__, voted, probable))
+GOLDEN = FIXTURES / "golden"
+IRIS, BREAST, DIABETES = data("iris.test"), data("breast.test"), data("diabetes.test")
+LINEAR, REGRESSION = model("iris_c_linear"), model("diabetes_eps_rbf")
 
 
-def test_accuracy_goes_to_stderr_if_predictions_go_to_stdout() -> None:
-    done = svmfast("predict", data("iris.test"), model("iris_c_linear"))
-    assert done.stdout == (FIXTURES / "golden" / "iris_c_linear.out").read_bytes()
-    assert done.stderr == (FIXTURES / "golden" / "iris_c_linear.stdout").read_bytes()
-    assert svmfast("predict", "-q", data("iris.test"), model("iris_c_linear")).stderr == b""
+def golden(name):
+    return (GOLDEN / f"{name}.out").read_bytes()
 
 
-def test_standard_input_and_compressed_data(tmp_path: Path) -> None:
-    text = data("breast.test").read_bytes()
-    packed = tmp_path / "data"
-    packed.write_bytes(gzip.compress(text))
-    golden = (FIXTURES / "golden" / "breast_c_rbf.out").read_bytes()
-    assert svmfast("predict", "-", model("breast_c_rbf"), stdin=text).stdout == golden
-    assert svmfast("predict", packed, model("breast_c_rbf")).stdout == golden
-    assert (
-        svmfast("predict", data("breast.test"), "-", stdin=model("breast_c_rbf").read_bytes()).stdout
-        == golden
-    )
+def words_of(path):
+    return [line.split() for line in path.read_text().splitlines()]
 
 
-def test_decision_values_decide_the_labels() -> None:
-    done = svmfast("predict", "--decision-values", data("iris.test"), model("iris_c_linear"))
-    header, *lines = done.stdout.decode().splitlines()
-    label, *pairs = header.split()
-    assert label == "label"
-    assert len(pairs) == 3
+def test_probabilities_and_a_remark_where_they_disagree_with_the_vote(tmp_path):
+    out, remark = tmp_path / "out", b"rows: the most probable label (-b 1) is not the label of the vote"
+    done = ran("predict", "-b", "1", BREAST, model("breast_c_rbf_prob"), out)
+    assert done.stdout == (GOLDEN / "breast_c_rbf_prob.b1.stdout").read_bytes()
+    assert out.read_bytes() == golden("breast_c_rbf_prob.b1")
+    voted, probable = golden("breast_c_rbf_prob").split(), out.read_bytes().splitlines()[1:]
+    differing = sum(a != b.split()[0] for a, b in zip(voted, probable, strict=True))
+    assert done.stderr.startswith(b"svmfast: %d of %d " % (differing, len(voted)) + remark)
+    assert remark not in ran("predict", "-b", "1", IRIS, model("iris_c_rbf_prob"), os.devnull).stderr
+
+
+def test_accuracy_goes_to_stderr_if_predictions_go_to_stdout():
+    done = ran("predict", IRIS, LINEAR)
+    assert done.stdout == golden("iris_c_linear")
+    assert done.stderr == (GOLDEN / "iris_c_linear.stdout").read_bytes()
+    assert ran("predict", "-q", IRIS, LINEAR).stderr == b""
+
+
+def test_standard_input_and_compressed_data(tmp_path):
+    text, exact = BREAST.read_bytes(), model("breast_c_rbf")
+    (tmp_path / "data").write_bytes(gzip.compress(text))
+    for words, stdin in (
+        (("-", exact), text),
+        ((tmp_path / "data", exact), b""),
+        ((BREAST, "-"), exact.read_bytes()),
+    ):
+        assert ran("predict", *words, stdin=stdin).stdout == golden("breast_c_rbf")
+
+
+def test_decision_values_decide_the_labels():
+    first, *lines = ran("predict", "--decision-values", IRIS, LINEAR).stdout.decode().splitlines()
+    label, *pairs = first.split()
+    assert (label, len(pairs)) == ("label", 3)
     for line in lines:
-        got, *values = line.split()
-        votes = [
-            pair.split("/")[0 if float(value) > 0 else 1] for pair, value in zip(pairs, values, strict=True)
-        ]
-        assert votes.count(got) == max(map(votes.count, votes))
-    regression = svmfast("predict", "--decision-values", data("diabetes.test"), model("diabetes_eps_linear"))
-    first, *values = regression.stdout.decode().splitlines()
+        found, *values = line.split()
+        signs = [float(value) <= 0 for value in values]
+        votes = [pair.split("/")[sign] for pair, sign in zip(pairs, signs, strict=True)]
+        assert votes.count(found) == max(map(votes.count, votes))
+    done = ran("predict", "--decision-values", DIABETES, model("diabetes_eps_linear"))
+    first, *lines = done.stdout.decode().splitlines()
     assert first == "label decision"
-    assert all(line.split()[0] == line.split()[1] for line in values)
+    assert all(line.split()[0] == line.split()[1] for line in lines)
 
 
-def test_unknown_features_are_counted_and_named() -> None:
-    done = svmfast("predict", data("iris_extra.test"), model("iris_c_linear"))
+def test_unknown_features_are_counted_and_named():
     rows = data("iris_extra.test").read_text().splitlines()
-    indices = [[int(pair.split(":")[0]) for pair in row.split()[1:]] for row in rows]
-    beyond = sum(max(row) > 4 for row in indices)
+    largest = [max(int(pair.split(":")[0]) for pair in row.split()[1:]) for row in rows]
+    beyond = sum(one > 4 for one in largest)
     assert beyond > 0
-    expected = (
-        f"svmfast: {beyond} of 50 rows have features that the model does not have "
-        f"(index up to {max(map(max, indices))}, the model has 4)"
+    remark = (
+        f"svmfast: {beyond} of 50 rows have features that the model does not have (index up to {max(largest)}"
     )
-    assert expected in done.stderr.decode()
+    done = ran("predict", data("iris_extra.test"), LINEAR)
+    assert f"{remark}, the model has 4)" in done.stderr.decode()
 
 
-def test_input_is_answered_line_by_line_as_it_arrives() -> None:
-    rows = data("iris.test").read_bytes().splitlines(keepends=True)
-    golden = (FIXTURES / "golden" / "iris_c_linear.out").read_bytes().splitlines(keepends=True)
-    with started("predict", "-q", "-", model("iris_c_linear")) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
+def test_input_is_answered_line_by_line_as_it_arrives():
+    rows, answers = (text.splitlines(keepends=True) for text in (IRIS.read_bytes(), golden("iris_c_linear")))
+    with started("predict", "-q", "-", LINEAR) as process:
         # If a line were not answered before the next one is sent, this would hang until the time limit.
-        for row, answer in zip(rows[:5], golden[:5], strict=True):
+        for row, answer in zip(rows[:5], answers[:5], strict=True):
             process.stdin.write(row)
             process.stdin.flush()
             assert process.stdout.readline() == answer
@@ -91,26 +94,111 @@ def test_input_is_answered_line_by_line_as_it_arrives() -> None:
         assert process.wait() == 0
 
 
-@pytest.mark.parametrize(
-    ("text", "where"), [(b"1 1:0.5 2:x\n", "1: "), (b"1 1:0.5\n" * 3 + b"1 2:1 1:1\n", "4: "), (b"", " ")]
+CERTIFIED = (
+    "photos_c_rbf",
+    "digits_nu_rbf",
+    "normal_one_rbf",
+    "breast_c_poly2",
+    "iris_c_sigmoid",
+    "breast_c_linear",
 )
-def test_bad_data_is_one_line_and_keeps_the_old_output(tmp_path: Path, text: bytes, where: str) -> None:
-    bad, out = tmp_path / "bad.txt", tmp_path / "out"
-    bad.write_bytes(text)
-    out.write_bytes(b"precious")
-    done = svmfast("predict", bad, model("iris_c_linear"), out)
-    assert done.returncode == 2
-    lines = done.stderr.decode().splitlines()
-    assert len(lines) == 1
-    assert lines[0].startswith(f"{bad}:{where}")
-    assert done.stdout == b""
-    assert out.read_bytes() == b"precious"
-    assert sorted(tmp_path.iterdir()) == [bad, out]
 
 
-def test_a_remark_on_the_most_probable_label_only_if_it_matters() -> None:
-    remark = b"the most probable label (-b 1) is not the label of the vote"
-    for name, rows in (("iris", b""), ("breast", b"8 of 189 rows: ")):
-        done = svmfast("predict", "-b", "1", data(f"{name}.test"), model(f"{name}_c_rbf_prob"), os.devnull)
-        assert done.returncode == 0
-        assert (rows + remark in done.stderr) if rows else (remark not in done.stderr)
+@pytest.mark.parametrize("name", CERTIFIED)
+def test_every_label_is_certified(tmp_path, name):
+    out = tmp_path / "out"
+    done = ran("predict", data(f"{name.split('_')[0]}.test"), model(name), out, "--certify")
+    first, *rest = words_of(out)
+    assert first == ["label", "certified", "error_bound"]
+    assert [row[0] for row in rest] == golden(name).decode().split()
+    assert {(row[1], float(row[2])) for row in rest} == {("yes", 0.0)}
+    assert f"{len(rest):,} rows certified (100%)".encode() in done.stderr
+
+
+def test_decision_values_beside_a_certificate_are_libsvms(tmp_path):
+    exact = model("iris_nu_rbf_prob")
+    ran("predict", IRIS, exact, tmp_path / "out", "--certify", "--decision-values")
+    first, *rest = words_of(tmp_path / "out")
+    assert first[-2:] == ["certified", "error_bound"]
+    assert {float(row[-1]) for row in rest} == {0.0}
+    known = package.load_model(exact).libsvm_values(package.read_svmlight(IRIS).rows)
+    assert [[float(word) for word in row[1:-2]] for row in rest] == known.tolist()
+
+
+def test_many_files_and_one_have_the_same_bounds(tmp_path):
+    rows, exact = data("photos.test"), model("photos_c_rbf")
+    words = ("predict", "--out-dir", tmp_path / "many", "--certify", exact, rows)
+    ran(*words)
+    ran("predict", rows, exact, tmp_path / "one", "--certify")
+    assert (tmp_path / "many" / "photos.test.out").read_bytes() == (tmp_path / "one").read_bytes()
+    assert report(*words, "--skip-existing")["files_skipped"] == 1
+
+
+def test_regression_within_a_tolerance(tmp_path):
+    out, values = tmp_path / "out", [float(word) for word in golden("diabetes_eps_rbf").split()]
+    words = ("predict", DIABETES, REGRESSION, out)
+    assert b"certified" not in ran(*words, "--tolerance", "0.01").stderr
+    printed = [float(word) for word in out.read_text().split()]
+    assert 0 < max(abs(a - b) for a, b in zip(printed, values, strict=True)) <= 0.01
+    found = report(*words, "--tolerance", "0.01", "--certify")
+    assert (found["certified"], found["options"]["tolerance"]) == (142, 0.01)
+    rows = [(float(row[0]), float(row[2])) for row in words_of(out)[1:]]
+    assert [answer for answer, _ in rows] == printed
+    for (answer, bound), value in zip(rows, values, strict=True):
+        assert abs(answer - value) <= bound <= 0.01
+    # Without a tolerance, or with one that only LIBSVM's order meets: svm-predict's bytes.
+    for option in ((), ("--tolerance", "0")):
+        ran(*words, *option)
+        assert out.read_bytes() == golden("diabetes_eps_rbf")
+
+
+# --- an approximation, with its exact model
+
+
+def converted(folder, name, *options):
+    ran("approximate", model(name), "-o", folder / "fast", "-q", *options)
+    return folder / "fast"
+
+
+@pytest.mark.parametrize("embedded", [False, True])
+def test_the_exact_model_of_a_regression_needs_a_tolerance(embedded, tmp_path):
+    fast = converted(tmp_path, "diabetes_eps_rbf", *(["--embed-exact"] if embedded else []))
+    words = (
+        "predict",
+        "-q",
+        DIABETES,
+        fast,
+        tmp_path / "out",
+        *(() if embedded else ("--exact", REGRESSION)),
+    )
+    instead = "--no-fallback" if embedded else "leave out --exact"
+    assert ran(*words, status=2).stderr.decode() == (
+        "svmfast: values are certified within a tolerance: the exact model answers the rows whose error "
+        f"bound exceeds --tolerance; give it, or {instead} to predict with the approximation alone\n"
+    )
+    ran(*words, "--tolerance", "1")
+    ran(*words[:5], "--no-fallback")
+
+
+@pytest.mark.parametrize(
+    ("name", "order"), [("breast_c_rbf", 1), ("iris_c_rbf_prob", 2), ("digits_nu_rbf", 1)]
+)
+@pytest.mark.parametrize("embedded", [False, True])
+def test_with_exact_every_label_is_the_exact_models(tmp_path, name, order, embedded):
+    fast = converted(tmp_path, name, "--order", str(order), *(["--embed-exact"] if embedded else []))
+    given = [] if embedded else ["--exact", model(name)]
+    done = ran("predict", data(f"{name.split('_')[0]}.test"), fast, *given)
+    assert done.stdout == golden(name)
+    assert b"answered by the exact model" in done.stderr
+
+
+def test_compare_certifies_only_the_model_that_was_converted(tmp_path):
+    fast = converted(tmp_path, "breast_c_rbf", "--order", "1")
+
+    def compared(exact):
+        return report("compare", model(exact), fast, "--data", BREAST, "--repeats", "1")["models"][1]
+
+    row = compared("breast_c_rbf")
+    assert 0 < row["certified_percent"] < 100
+    assert row["violations"] == 0
+    assert compared("breast_c_rbf_weights").get("certified_percent") is None
