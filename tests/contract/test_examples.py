@@ -42,7 +42,7 @@ COMPARED = {
     "docs/tutorial.md": "tests/contract/test_site.py and tests/contract/test_from_csv.py",
     "docs/batch.md": "tests/cli/test_pipeline.py",
 }
-#: Engines whose recipes tests/cli/test_recipes.py runs and compares, each if it is installed.
+#: Engines whose recipes tests/cli/test_pipeline.py runs and compares, each if it is installed.
 RECIPES = {"duckdb", "pyspark", "ray"}
 
 
@@ -91,7 +91,7 @@ PYTHON = [one for one in EXAMPLES if one.language == "python"]
 def test_a_python_example_runs(example: Example, folder: Path) -> None:
     engine = example.text.split("\n")[0].removeprefix("# ")
     if engine in RECIPES:
-        pytest.skip("tests/cli/test_recipes.py runs it if its engine is installed")
+        pytest.skip("tests/cli/test_pipeline.py runs it if its engine is installed")
     done = run_in(folder, [sys.executable, "-c", example.text], example.text)
     for part, word in PRINTED.items():
         assert part not in example.text or word in done.stdout
