@@ -67,7 +67,9 @@ def test_completion_in_bash(words, expected):
 )
 def test_missing_dependencies_are_one_line(module, words, line, tmp_path):
     words = words.replace("ROWS", str(data("iris.train"))).replace("ESTIMATOR", str(SVM)).split()
-    script = "import sys; sys.modules[sys.argv.pop(1)] = None; from svmfast.cli.main import console; console()"
+    script = (
+        "import sys; sys.modules[sys.argv.pop(1)] = None; from svmfast.cli.main import console; console()"
+    )
     command = [sys.executable, "-c", script, module, *words]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 2
