@@ -1,6 +1,9 @@
-"""`svmfast scale` against svm-scale: same bytes, range files and warnings. Refusals: tests/refusals.tsv."""
+"""`svmfast scale` and `--scale`: rows are scaled as they are read, and models contain the scaling."""
 
 import gzip
+import json
+import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -9,16 +12,240 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import ran
-from golden import ROOT, manifest
-from program import PROGRAM, data, started
+from command import ran, report, svmfast
+from every_command import RUNS, outputs
+from golden import manifest
+from program import FIXTURES, PROGRAM, data, model, started
 
+import svmfast as package
 from svmfast.errors import MemoryLimitError
+from svmfast.evaluation.scale_check import ScaleCheck
+from svmfast.formats.model_files import load_model, model_bytes
 from svmfast.formats.ranges import ranges_bytes, read_ranges
+from svmfast.formats.svmlight import read_svmlight, write_svmlight
+from svmfast.methods.registry import methods
+from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling, TargetRange
+from svmfast.rows import Rows
 
-GOLDEN, IRIS, RANGES = ROOT / "golden", data("iris.train"), data("iris.ranges")
-RUNS = {
+GOLDEN, RANGES = FIXTURES / "golden", data("iris.ranges")
+RAW = {"TRAIN": data("iris.train"), "TEST": data("iris.test")}
+SCALED = {"TRAIN": GOLDEN / "iris_train.scaled", "TEST": GOLDEN / "iris_test_restored.scaled"}
+
+
+@pytest.fixture(scope="module")
+def exact(tmp_path_factory):
+    """A LIBSVM model of scaled rows."""
+    place = tmp_path_factory.mktemp("scaled") / "exact"
+    ran("train", "-q", "-b", "1", "-c", "4", SCALED["TRAIN"], place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def carrying(exact):
+    """The same with the scaling."""
+    package.save_model(ScaledModel(load_model(exact), read_ranges(RANGES)), exact.with_name("carrying"))
+    return exact.with_name("carrying")
+
+
+@pytest.fixture(scope="module")
+def fast(exact):
+    """An approximation of it that takes raw rows."""
+    place = exact.with_name("fast")
+    ran("approximate", exact, "--scale", RANGES, "--data", RAW["TRAIN"], "--order", "4", "-o", place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def inner(fast):
+    """The approximation, of scaled rows."""
+    fast.with_name("inner").write_bytes(model_bytes(load_model(fast).unscaled))
+    return fast.with_name("inner")
+
+
+@pytest.fixture(scope="module")
+def near(exact):
+    """An approximation of scaled rows: few of its labels differ, so its cascade is written."""
+    ran("approximate", exact, "--order", "2", "-o", exact.with_name("near"))
+    return exact.with_name("near")
+
+
+METHODS = {one.name for one in methods()}
+
+
+@pytest.mark.parametrize("name", [name for name, run in RUNS.items() if run[0] in METHODS and "OUT" in run])
+def test_every_method_makes_the_model_of_scaled_rows(name, exact, near, tmp_path):
+    made = []
+    run = [word for word in RUNS[name] if word not in ("--scale", "RANGES")]
+    for kind, rows, more in (("raw", RAW, ["--scale", RANGES]), ("scaled", SCALED, [])):
+        paths = {**rows, "EXACT": exact, "FAST": near}
+        paths |= {word: tmp_path / f"{kind}.{word}" for word in outputs(name)}
+        ran(*(paths.get(word, word) for word in run), *more, "-j", "1")
+        made.append(load_model(paths["OUT"]))
+    assert made[0].scaling.same_map(read_ranges(RANGES))
+    # All but the lines that mention files.
+    lines = [model_bytes(one.unscaled).splitlines() for one in (made[0], made[1])]
+    kept = [[line for line in one if not line.startswith((b"data ", b"checksum "))] for one in lines]
+    assert kept[0] == kept[1]
+    assert made[1].scaling is None
+
+
+@pytest.mark.parametrize("more", ["", "-b 1", "--decision-values", "--certify", "--bound"])
+def test_predictions_are_those_of_scaled_rows(more, exact, fast, inner):
+    pairs = [((fast,), inner)]
+    if more in ("", "-b 1"):
+        pairs.append((("--scale", RANGES, exact), exact))
+    for words, of_scaled in pairs:
+        found = ran("predict", RAW["TEST"], *words, *more.split())
+        expected = ran("predict", SCALED["TEST"], of_scaled, *more.split())
+        assert (found.stdout, found.stderr) == (expected.stdout, expected.stderr)
+
+
+def test_the_exact_model_may_have_the_scaling_or_not(exact, carrying, fast, tmp_path):
+    expected = ran("predict", SCALED["TEST"], exact).stdout
+    for behind in (exact, carrying):
+        assert ran("predict", RAW["TEST"], fast, "--exact", behind).stdout == expected
+        compared = report("compare", behind, fast, "--data", RAW["TEST"], "--repeats", "1")
+        assert compared["models"][1]["labels_differing"] == 0
+    assert ran("predict", RAW["TEST"], carrying).stdout == expected
+    # Converted from it, a model names the LIBSVM model inside.
+    again = tmp_path / "again"
+    ran("approximate", carrying, "--data", RAW["TRAIN"], "--order", "4", "-o", again)
+    assert again.read_bytes() == fast.read_bytes()
+
+
+def test_bound_check_sees_scaled_rows(fast, inner):
+    for ours, theirs, keys in (
+        (("--model", fast), ("--model", inner), ("certified", "inside", "own", "rows")),
+        (("--gamma", "0.5", "--scale", RANGES), ("--gamma", "0.5"), ("centered", "inside", "rows")),
+    ):
+        ours = report("bound-check", RAW["TEST"], *ours, status=1)
+        theirs = report("bound-check", SCALED["TEST"], *theirs, status=1)
+        assert [ours[key] for key in keys] == [theirs[key] for key in keys]
+    assert ours["inputs"]["ranges"] == os.fspath(RANGES)
+    shown = "\nscaling\n  columns                   4\n  lower                     -1\n"
+    assert shown in ran("info", fast).stdout.decode()
+
+
+def test_many_files_are_scaled_too(fast, exact, tmp_path):
+    expected = ran("predict", "-q", SCALED["TEST"], exact).stdout
+    for words in ((fast,), ("--scale", RANGES, exact)):
+        ran("predict", "--out-dir", tmp_path, *words, RAW["TEST"])
+        assert (tmp_path / "iris.test.out").read_bytes() == expected
+
+
+def test_labels_are_scaled_where_the_range_file_has_limits_for_them(tmp_path):
+    words = ("train", "-q", "-s", "3", "-c", "10")
+    ran(*words, GOLDEN / "diabetes_train.scaled", tmp_path / "plain")
+    ran(*words, data("diabetes.train"), tmp_path / "carrying", "--scale", data("diabetes.ranges"))
+    expected = ran("predict", GOLDEN / "diabetes_test_restored.scaled", tmp_path / "plain", tmp_path / "a")
+    found = ran("predict", data("diabetes.test"), tmp_path / "carrying", tmp_path / "b")
+    assert (found.stdout, found.stderr) == (expected.stdout, expected.stderr)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("given", [True, False])
+def test_frontier_makes_models_that_take_raw_rows(given, exact, carrying, tmp_path):
+    words = (exact, "--scale", RANGES) if given else (carrying,)
+    limits = ("--time-limit", "60", "--methods", "linear,approximate,cascade", "--max-diff", "20%")
+    # Beyond this number of operations lies the exact model, so that no speed is required.
+    files = ("--data", RAW["TRAIN"], "--test", RAW["TEST"], "-o", tmp_path, "--max-operations", "12")
+    done = svmfast("frontier", *words, *files, *limits, shortened=True)
+    assert done.returncode == 0, done.stderr
+    made = [one for one in json.loads((tmp_path / "report.json").read_text())["models"] if one["command"]]
+    assert made
+    assert all("--scale" in one["command"] for one in made)
+    assert load_model(tmp_path / "recommended").scaling is not None
+    again = ran("predict", RAW["TEST"], tmp_path / "recommended")
+    assert b"on different scales" not in done.stderr + again.stderr
+    # The parts that the candidates' commands read contain raw rows.
+    kept = {tuple(row) for row in read_svmlight(RAW["TEST"]).rows.to_dense().tolist()}
+    part = read_svmlight(tmp_path / "choose.part").rows.to_dense(4).tolist()
+    assert {tuple(row) for row in part} <= kept
+
+
+# --- rows on another scale than the model's vectors
+
+BREAST = model("breast_c_rbf")
+#: Models of the repository and their own rows.
+OWN = [
+    (path.stem, name)
+    for path in sorted((FIXTURES / "models").glob("*.model"))
+    for name in (f"{path.stem.split('_')[0]}.test", f"{path.stem.split('_')[0]}.train")
+    if data(name).exists() and "precomputed" not in path.read_text()[:200]
+]
+
+
+def multiplied(rows, factor):
+    return Rows(rows.indptr, rows.indices, rows.values * factor, rows.n_columns)
+
+
+def verdict(exact, rows, size=1000):
+    check = ScaleCheck(load_model(exact))
+    for start in range(0, len(rows), size):
+        check.add(rows[start : start + size])
+    return check.verdict()
+
+
+def test_no_warning_on_the_fixtures_few_rows_and_zeros():
+    assert len(OWN) > 20
+    for name, rows in OWN:
+        assert verdict(model(name), read_svmlight(data(rows)).rows) is None, (name, rows)
+    few = read_svmlight(data("breast.test")).rows[:9]
+    for factor in (100.0, 0.0):
+        assert verdict(BREAST, multiplied(few, factor)) is None
+
+
+def test_the_answer_does_not_depend_on_the_blocks():
+    rows = Rows.from_dense(np.random.default_rng(0).normal(size=(3000, 9)) * 100)
+    (message,) = {verdict(BREAST, rows, size) for size in (1, 7, 1000, 3000)}
+    assert re.search(r"of the first 1,000 rows is \S+, the largest of the model's vectors", message)
+
+
+def test_the_warning_for_scaled_rows_does_not_suggest_a_range_file(tmp_path):
+    ran("scale", "-l", "90", "-u", "100", "-s", tmp_path / "ranges", data("breast.test"))
+    words = ("--scale", tmp_path / "ranges", data("breast.test"), BREAST, os.devnull)
+    (line,) = ran("predict", "-q", *words).stderr.decode().splitlines()
+    assert "the rows and the model are on different scales" in line
+    assert "--scale" not in line
+
+
+#: Commands that read rows; {o} is an output.
+WARNING = (
+    "predict {raw} {m} {o}",
+    "predict {raw} {f} {o}",
+    "compare {m} {f} --data {raw} --repeats 1",
+    "bound-check {raw} --model {m}",
+    "compress {m} --sv 4 --data {raw} -o {o} --iterations 2 --start kmeans",
+    "approximate {m} --data {raw} -o {o}",
+    "dcpred {raw} -o {o} --from {m} --iterations 0",
+    # Its candidates are separate commands, each of which would warn.
+    "frontier {m} --data {raw} --methods linear -o {o}",
+    "frontier {m} --data {raw} --test {other} --methods linear -o {o}",
+)
+
+
+@pytest.mark.parametrize("line", WARNING)
+def test_every_command_warns_once_and_answers_the_same(line, tmp_path):
+    places = {"m": BREAST, "f": tmp_path / "fast", "o": tmp_path / "out"}
+    for name, rows in (("raw", "breast.test"), ("other", "breast.train")):
+        given, places[name] = read_svmlight(data(rows)), tmp_path / name
+        write_svmlight(places[name], multiplied(given.rows, 50.0), given.labels)
+    ran("approximate", BREAST, "-o", places["f"], "-q")
+    done = svmfast(*line.format(**places).split(), "-q")
+    (warned,) = [one for one in done.stderr.decode().splitlines() if "on different scales" in one]
+    assert warned.startswith("svmfast: warning: ")
+    assert warned.endswith("; raw rows need the range file of the training data (--scale)")
+    assert b"on different scales" not in done.stdout
+    if line == WARNING[0]:
+        assert places["o"].read_bytes() == ran("predict", "-q", places["raw"], BREAST).stdout
+
+
+# --- svmfast scale; what it refuses: tests/refusals.tsv
+
+IRIS = data("iris.train")
+SCALINGS = {
     Path(entry["file"]).stem: entry["command"].removeprefix("svm-scale ")
     for entry in manifest()
     if entry["command"].startswith("svm-scale ")
@@ -26,16 +253,16 @@ RUNS = {
 SVM_SCALE = shutil.which("svm-scale")
 
 
-@pytest.mark.parametrize("name", [name for name in RUNS if (GOLDEN / f"{name}.scaled").exists()])
+@pytest.mark.parametrize("name", [name for name in SCALINGS if (GOLDEN / f"{name}.scaled").exists()])
 @pytest.mark.parametrize("threads", ["1", "3"])
 def test_output_and_warnings_are_svm_scales(name, threads, tmp_path):
-    words = shlex.split(RUNS[name])
+    words = shlex.split(SCALINGS[name])
     kept = words[words.index("-s") + 1] if "-s" in words else None
     words = [str(tmp_path / "ranges") if word == kept else word for word in words]
-    done = ran("scale", *words, "-j", threads, cwd=ROOT)
+    done = ran("scale", *words, "-j", threads, cwd=FIXTURES)
     assert done.stdout == (GOLDEN / f"{name}.scaled").read_bytes()
     assert done.stderr == (GOLDEN / f"{name}.stderr").read_bytes()
-    assert kept is None or (tmp_path / "ranges").read_bytes() == (ROOT / kept).read_bytes()
+    assert kept is None or (tmp_path / "ranges").read_bytes() == (FIXTURES / kept).read_bytes()
 
 
 def random_rows(rng, n, width):

@@ -1,19 +1,22 @@
-"""Every command's JSON report conforms to the schema of the declared figures, and to docs/command-line.md."""
+"""What every command prints: JSON as its schema says; files are written if nobody reads the printed text."""
 
 import json
 import os
 import shutil
+import subprocess
 
 import pytest
 from command import ran, svmfast
-from every_command import COMMAND_OF, INPUTS, RUNS, outputs, words
+from every_command import COMMAND_OF, INPUTS, RUNS, inputs, outputs, words
 from json_schema import faults
 from meaning import FROZEN
-from program import ROOT, data, model
+from program import PROGRAM, ROOT, data, model, nobody
+from program import svmfast as program
 
 from svmfast import __version__
 from svmfast.cli.main import commands
 from svmfast.cli.report_schema import schema
+from svmfast.formats.model_files import load_model
 
 SCHEMA = schema()
 EXACT, REGRESSION, DIABETES = model("iris_c_rbf_prob"), model("diabetes_eps_rbf"), data("diabetes.test")
@@ -109,3 +112,57 @@ def test_every_key_is_described():
             assert rule["description"].endswith("."), key
     page = (ROOT / "docs" / "command-line.md").read_text()
     assert [key for key in SCHEMA["required"] if f"`{key}`" not in page] == []
+
+
+# --- a reader that closes its pipe early
+
+TEST = data("iris.test")
+
+
+def run(*arguments, unread=("stdout",)):
+    """Run svmfast with a closed pipe as stdout, or as other streams; return the status and stderr."""
+    done = program(*arguments, unread=unread)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("name", [name for name in RUNS if outputs(name)])
+def test_files_are_written_if_nobody_reads_the_printed_text(name, tmp_path):
+    out, saved = tmp_path / "out", tmp_path / "saved"
+    status, _ = run(*words(name, {"OUT": out, "SAVED": saved}), unread=("stdout", "stderr"))
+    assert status == (1 if name == "frontier" else 0)
+    if name == "frontier":
+        assert (out / "report.json").stat().st_size
+    elif COMMAND_OF[name] in ("predict", "scale"):
+        assert out.read_bytes().count(b"\n") == INPUTS[inputs(name)[0]].read_bytes().count(b"\n")
+    elif name.startswith("export") and "libsvm" not in RUNS[name]:
+        assert out.read_bytes().endswith(b"#endif\n")
+    else:
+        load_model(out)
+    assert saved.exists() == ("SAVED" in outputs(name))
+
+
+@pytest.mark.parametrize(("more", "name"), [("", "iris_c"), ("-b 1", "iris_c"), ("-b 1", "diabetes_eps")])
+def test_predict_prints_before_it_writes(more, name, tmp_path):
+    """For a model with probabilities svm-predict's first line comes before the file exists."""
+    rows, exact = data(f"{name.split('_')[0]}.test"), model(f"{name}_rbf_prob")
+    assert run("predict", *more.split(), rows, exact, tmp_path / "out")[0] == 0
+    assert (tmp_path / "out").read_bytes() == program("predict", "-q", *more.split(), rows, exact).stdout
+
+
+def test_the_exit_status_is_kept_and_a_command_that_only_prints_ends():
+    assert run("bound-check", data("iris.train"), "--model", EXACT)[0] == 1
+    assert run("info", EXACT)[0] == 0
+    assert run("info", "missing", unread=("stdout", "stderr"))[0] == 2
+    assert run("predict", "-q", TEST, EXACT) == (0, b"")
+    assert run("train", "-q", TEST, "-") == (0, b"")
+    assert run("linear", "-q", TEST, "-o", "/dev/stdout") == (0, b"")
+
+
+def test_another_pipe_that_nobody_reads_is_an_error():
+    """Only standard output may be cut short; in another pipe the output would be missing."""
+    with nobody() as pipe:
+        place = f"/dev/fd/{pipe.fileno()}"
+        command = [PROGRAM, "predict", "-q", TEST, EXACT, place]
+        done = subprocess.run(command, pass_fds=[pipe.fileno()], capture_output=True)
+    line = f"svmfast: {place}: cannot be written: Broken pipe\n"
+    assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", line)

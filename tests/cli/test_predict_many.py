@@ -1,19 +1,26 @@
-"""Many files in one process: the outputs of single runs, complete or absent; only missing ones are made."""
+"""Many files in one process, or by workers of Dask: the outputs of single runs, complete or absent."""
 
+import gzip
 import os
-import random
+import re
 import shutil
+import signal
 import subprocess
+import sys
 import time
+from contextlib import contextmanager, nullcontext
 
+import numpy as np
 import pytest
 from command import ran, report
 from json_schema import faults
 from program import PROGRAM, data, model
+from table_files import columns_of, write
 
 import svmfast as package
 from svmfast.cli.report_schema import schema
-from svmfast.errors import OptionError, WriteError
+from svmfast.dask import predict as predict_collection
+from svmfast.errors import MissingPackageError, OptionError, SvmfastError, WriteError, WrongTypeError
 
 EXACT = model("photos_c_rbf")
 
@@ -34,7 +41,8 @@ def expected(parts, *options):
 
 
 def outputs(folder):
-    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    found = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
 
 @pytest.mark.parametrize("options", [(), ("--decision-values",), ("-j", "1")])
@@ -139,32 +147,170 @@ def test_an_unwritable_output_ends_the_run(parts, tmp_path):
         package.predict_files(EXACT, parts, tmp_path)
 
 
-@pytest.mark.nightly
-def test_a_run_killed_at_any_moment_can_be_repeated(tmp_path):
-    """At no moment is there half a file under an output's name, and the next run completes the rest."""
+# --- by workers of Dask
+
+# Of Dask's own threads and sockets, at their end.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture
+def cluster():
+    """Take back what Dask sets for its workers, so that later tests can run the program in forks."""
+    pytest.importorskip("distributed")
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    """Text, Parquet with several row groups, compressed text, and a small file."""
+    folder = tmp_path_factory.mktemp("inputs")
+    text = data("photos.test").read_bytes()
+    (folder / "large").write_bytes(text)
+    (folder / "packed.gz").write_bytes(gzip.compress(text[: text.rindex(b"\n", 0, 90_000) + 1]))
+    (folder / "small").write_bytes(text[: text.rindex(b"\n", 0, 9_000) + 1])
+    write(folder / "table.parquet", columns_of("photos.test"), row_group_size=300)
+    return sorted(folder.iterdir())
+
+
+@pytest.mark.parametrize("suffix", [".out.gz", ".parquet"])
+def test_the_outputs_are_those_of_one_process(cluster, inputs, tmp_path, suffix):
+    options = {"suffix": suffix, "decision_values": True}
+    alone = package.predict_files(EXACT, inputs, tmp_path / "alone", **options)
+    shared = package.predict_files(EXACT, inputs, tmp_path / "shared", dask="local:2", **options)
+    assert shared.files_predicted == len(inputs)
+    assert outputs(tmp_path / "shared") == outputs(tmp_path / "alone")
+    expected = alone.to_dict()
+    for one in expected["files"]:
+        one["output"] = one["output"].replace("/alone/", "/shared/")
+    assert shared.to_dict() == expected
+    options |= {"skip_existing": True, "dask": "nobody:1"}
+    assert package.predict_files(EXACT, inputs, tmp_path / "shared", **options).files_skipped == len(inputs)
+
+
+def test_a_file_that_fails(cluster, tmp_path):
+    """Its error is that of one process, and the others are predicted."""
     lines = data("photos.test").read_bytes().splitlines(keepends=True)
-    files = [tmp_path / f"rows-{number:03}" for number in range(150)]
+    (tmp_path / "zip").write_bytes(b"PK\x03\x04" + bytes(60_000))
+    (tmp_path / "far" / "away").mkdir(parents=True)
+    (tmp_path / "far" / "good").write_bytes(b"".join(lines[:100]))
+    (tmp_path / "link").symlink_to("far/away")
+    lines[3000] = b"1 1:x\n"
+    (tmp_path / "bad").write_bytes(b"".join(lines))
+    files = [tmp_path / name for name in ("bad", "zip", "link/../good")]
+    alone = package.predict_files(EXACT, files, tmp_path / "alone")
+    shared = package.predict_files(EXACT, files, tmp_path / "out", dask="local:1")
+    assert [one.status for one in shared.files] == ["failed", "failed", "predicted"]
+    assert [one.error for one in shared.files] == [one.error for one in alone.files]
+    assert str(shared.files[0].error).startswith(f"{files[0]}:3001: the value is not a number ('1:x')")
+    assert os.listdir(tmp_path / "out") == ["good.out"]
+
+
+def test_addresses(cluster, inputs, tmp_path, monkeypatch):
+    def refused(dask, error, message):
+        with pytest.raises(error, match=message):
+            package.predict_files(EXACT, inputs, tmp_path / "out", dask=dask)
+
+    refused("local:x", OptionError, "`dask` is 'local:x'; expected a scheduler's address, or local:N")
+    monkeypatch.setattr("svmfast.commands.cluster.PATIENCE", 1)
+    refused("127.0.0.1:9", SvmfastError, "no scheduler with workers at '127")
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    refused("local:1", MissingPackageError, r"pip install 'svmfast\[dask\]'")
+
+
+@pytest.mark.nightly
+def test_a_connection_that_closes(cluster, inputs, tmp_path, monkeypatch):
+    import distributed
+
+    def closed(futures):
+        raise distributed.comm.CommClosedError("in <TCP>")
+
+    monkeypatch.setattr(distributed, "as_completed", closed)
+    with pytest.raises(SvmfastError, match=r"^the scheduler 'local:1' was lost; run again"):
+        package.predict_files(EXACT, inputs, tmp_path / "out", dask="local:1")
+
+
+# --- a scheduler and two workers, each in its own process
+
+SCHEDULER = ("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+WORKER = ("distributed.cli.dask_worker", "--nthreads", "1", "--no-nanny", "--no-dashboard")
+
+
+@contextmanager
+def process(*words):
+    command = [sys.executable, "-m", *words]
+    started = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        yield started
+    finally:
+        started.kill()
+        started.wait()
+        started.stderr.close()
+
+
+def address_of(scheduler):
+    found = (re.search(rb"Scheduler at:\s+(tcp://\S+)", line) for line in scheduler.stderr)
+    return next(one for one in found if one)[1].decode()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("killed", ["a worker", "every worker", "the scheduler"])
+def test_a_run_that_is_killed_half_way_can_be_repeated(cluster, killed, tmp_path):
+    lines = data("photos.test").read_bytes().splitlines(keepends=True)
+    files = [tmp_path / f"rows-{number:03}" for number in range(40)]
     for number, file in enumerate(files):
-        file.write_bytes(b"".join(lines[number * 20 : number * 20 + 200]))
-    names = "".join(f"{file}\n" for file in files).encode()
-    words = ("predict", "-q", "--skip-existing", "--files-from", "-", EXACT, "--out-dir")
-    began = time.monotonic()
-    ran(*words, tmp_path / "whole", stdin=names)
-    seconds = time.monotonic() - began
-    whole, out, chance = outputs(tmp_path / "whole"), tmp_path / "out", random.Random(21)
+        file.write_bytes(b"".join(lines[number * 20 : number * 20 + 2000]))
+    words = [PROGRAM, "predict", "-q", "--decision-values", "--out-dir"]
+    subprocess.run([*words, tmp_path / "whole", EXACT, *files], check=True)
+    whole, out = outputs(tmp_path / "whole"), tmp_path / "out"
+    with process(*SCHEDULER) as scheduler:
+        address = address_of(scheduler)
+        with process(*WORKER, address) as first, process(*WORKER, address) as second:
+            run = subprocess.Popen([*words, out, "--dask", address, EXACT, *files], stderr=subprocess.PIPE)
+            until = time.monotonic() + 60
+            while len(outputs(out)) < 8 and time.monotonic() < until and run.poll() is None:
+                time.sleep(0.01)
+            hit = {"a worker": [first], "every worker": [first, second], "the scheduler": [scheduler]}[killed]
+            for one in hit:
+                one.send_signal(signal.SIGKILL)
+            with process(*WORKER, address) if second in hit else nullcontext():
+                message = run.communicate(timeout=120)[1].decode()
+    found = outputs(out)
+    assert found.items() <= whole.items()
+    if killed != "the scheduler":
+        assert (run.returncode, found) == (0, whole), message
+        return
+    assert run.returncode == 2
+    assert f"svmfast: the scheduler '{address}' was lost; run again" in message
+    assert len(found) < len(whole)
+    done = report("predict", "--skip-existing", *words[3:], out, EXACT, *files)
+    assert done["files_skipped"] > 0
+    assert outputs(out) == whole
 
-    def visible():
-        return {name: text for name, text in outputs(out).items() if not name.startswith(".")}
 
-    for _ in range(10):
-        process = subprocess.Popen([PROGRAM, *words, out], stdin=subprocess.PIPE)
-        process.stdin.write(names)
-        process.stdin.close()
-        time.sleep(chance.uniform(0.3, 0.9) * seconds)
-        process.kill()
-        process.wait()
-        assert visible().items() <= whole.items()
-        if len(visible()) == len(whole):
-            shutil.rmtree(out)
-    ran(*words, out, stdin=names)
-    assert visible() == whole
+# --- collections
+
+
+def test_collections_of_dask(cluster):
+    import dask
+    import dask.array
+    import dask.dataframe
+    import pandas
+
+    dense = package.read_svmlight(data("photos.test")).rows.to_dense()
+    expected = package.predict(EXACT, dense).predicted
+    with dask.config.set(scheduler="processes", num_workers=2):
+        array = predict_collection(EXACT, dask.array.from_array(dense, chunks=(1500, 2)))
+        assert array.chunks == ((1500, 1500, 1000),)
+        assert np.array_equal(array.compute(), expected)
+        frame = pandas.DataFrame(dense, columns=[f"x{j}" for j in range(dense.shape[1])])
+        frame.index += 7
+        labels = predict_collection(EXACT, dask.dataframe.from_pandas(frame, npartitions=3)).compute()
+        assert labels.index.equals(frame.index)
+        assert np.array_equal(labels, expected)
+    with pytest.raises(WrongTypeError):
+        predict_collection(EXACT, dense)
+    with pytest.raises(OptionError, match="2-dimensional"):
+        predict_collection(EXACT, dask.array.zeros(3))

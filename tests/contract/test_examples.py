@@ -20,7 +20,7 @@ EXAMPLES = examples()
 #: Shell commands that do not run here: how the line begins, and why.
 EXEMPT = {
     "pip install": "scripts/wheel installs the package; a test would download",
-    "eval ": "tests/cli/test_install.py completes commands in bash",
+    "eval ": "tests/cli/test_cli_main.py completes commands in bash",
     "make -f pipeline.mk": "tests/cli/test_pipeline.py runs it",
     "svmfast frontier photos.model": "takes minutes; tests/methods/test_frontier.py runs frontier",
     "svmfast frontier exact.model": "takes minutes, as above",

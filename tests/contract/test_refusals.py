@@ -95,4 +95,4 @@ def test_no_line_is_there_twice() -> None:
 
 def test_every_command_that_reads_a_file_is_given_a_directory() -> None:
     given = {command.split()[0] for command, _, message, _ in LINES if message.endswith("Is a directory")}
-    assert given == {*commands()} - {"import"}  # its input is an estimator, tests/cli/test_cli_import.py
+    assert given == {*commands()} - {"import"}  # its input is an estimator, tests/cli/test_cli_export.py
