@@ -44,26 +44,23 @@ def test_h_of_train_is_svm_trains_option_if_it_has_a_value(tmp_path):
     assert (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("argument", ["--help", "--version"])
-def test_help_and_version_import_no_numpy_and_no_command(argument):
-    script = (
-        f"import sys; from svmfast.cli.main import run; run([{argument!r}]);"
-        "loaded = [m for m in sys.modules if m.split('.')[0] in ('numpy', 'scipy', 'rich', 'sklearn')"
-        " or (m.startswith('svmfast.cli.')"
-        " and m.split('.')[2] not in ('main', 'messages', 'parsing', 'references', 'signals'))];"
-        "sys.exit(repr(loaded) if loaded else 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+SLOW = ("numpy", "scipy", "rich", "sklearn", "svmfast.cli.command", "svmfast.cli.front", "svmfast.cli.flags")
 
 
-def test_prediction_starts_without_the_methods_declarations(tmp_path):
-    words = ["predict", "-q", "--decision-values", IRIS, PROBABILITIES, tmp_path / "out"]
+@pytest.mark.parametrize(
+    ("words", "slow"),
+    [
+        (["--help"], SLOW),
+        (["--version"], SLOW),
+        (["predict", "-q", "--decision-values", IRIS, PROBABILITIES, os.devnull], ("svmfast.methods",)),
+    ],
+)
+def test_modules_that_are_slow_to_import_are_not(words, slow):
     command = [sys.executable, "-X", "importtime", PROGRAM, *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert "svmfast.commands.predictor" in imported
-    assert not [name for name in imported if name.startswith("svmfast.methods")]
+    assert "svmfast.cli.main" in imported
+    assert not [name for name in imported if any(f"{name}.".startswith(f"{one}.") for one in slow)]
 
 
 def test_no_command_is_a_usage_error_with_the_help_on_stderr():
@@ -186,24 +183,6 @@ def test_names_of_any_bytes_are_printed_in_any_locale(tmp_path):
     done = subprocess.run([PROGRAM, "bound-check", name], env=strict, capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.startswith(b"data        " + os.fsencode(tmp_path) + rb"/\xff\xe9.txt: ")
-
-
-#: Limits that no model of the kind can meet, and a size that makes nothing smaller.
-NEGATIVE = (
-    "approximate EXACT --max-bytes 10",
-    "compress EXACT --max-bytes 10 --data TRAIN",
-    "compress EXACT --sv 1",
-    "compress EXACT --sv 1000",
-    "dcpred TRAIN --from EXACT --max-operations 0.01",
-    "dcpred TRAIN --task svc --max-operations 0.01",
-)
-
-
-@pytest.mark.parametrize("line", NEGATIVE)
-def test_a_negative_answer_has_status_1_and_no_file(line, tmp_path):
-    places = {"EXACT": PROBABILITIES, "TRAIN": data("iris.train")}
-    ran(*(places.get(word, word) for word in line.split()), "-o", tmp_path / "out", status=1)
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -119,16 +119,6 @@ def test_a_share_of_the_vectors_and_a_number_of_bytes(tmp_path):
     assert b"95% confidence" in done.stderr
 
 
-def test_max_diff(tmp_path):
-    found = report(*compressed("photos", "60", "--max-diff", "2%"), tmp_path / "small.model")
-    # The rows that chose the size met the limit; the others may exceed it, and then there is a warning.
-    exceeds = found["held_out"]["labels_differing_percent"] > 2
-    assert any("held-out rows do not show --max-diff" in one for one in found["warnings"]) == exceeds
-    assert found["held_out"]["labels_differing_percent"] < 4
-    assert dict(found["sizes_tried"])[found["support_vectors"]] <= 0.02
-    assert found["support_vectors"] < 60
-
-
 def test_a_file_that_would_grow_is_refused(tmp_path):
     words = ("--sv", "60", "--iterations", "5", "--start", "kmeans", "-o", tmp_path / "out")
     done = ran("compress", model("onehot_c_rbf"), *words, status=1)
@@ -137,17 +127,6 @@ def test_a_file_that_would_grow_is_refused(tmp_path):
 
 
 # --- meka
-
-
-def test_predictions_are_those_of_the_model_that_is_written(tmp_path):
-    made, test = tmp_path / "m", data("diabetes.test")
-    words = ("--task", "ridge", "--rank", "30", "--clusters", "2", "--lambda", "2^-2", "-g", "0.05")
-    found = report("meka", DIABETES, "-o", made, *words)
-    assert found["regularization"] == 0.25
-    assert found["multiply_adds"] > found["linear_multiply_adds"]
-    assert ran("predict", test, made, tmp_path / "out").stdout.startswith(b"Mean squared error")
-    expected = load_model(made).decision_values(read_svmlight(test).rows)
-    assert np.array_equal(np.loadtxt(tmp_path / "out"), expected[:, 0])
 
 
 @pytest.mark.parametrize("task", ["ridge", "error"])

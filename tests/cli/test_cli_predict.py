@@ -125,15 +125,6 @@ def test_decision_values_beside_a_certificate_are_libsvms(tmp_path):
     assert [[float(word) for word in row[1:-2]] for row in rest] == known.tolist()
 
 
-def test_many_files_and_one_have_the_same_bounds(tmp_path):
-    rows, exact = data("photos.test"), model("photos_c_rbf")
-    words = ("predict", "--out-dir", tmp_path / "many", "--certify", exact, rows)
-    ran(*words)
-    ran("predict", rows, exact, tmp_path / "one", "--certify")
-    assert (tmp_path / "many" / "photos.test.out").read_bytes() == (tmp_path / "one").read_bytes()
-    assert report(*words, "--skip-existing")["files_skipped"] == 1
-
-
 def test_regression_within_a_tolerance(tmp_path):
     out, values = tmp_path / "out", [float(word) for word in golden("diabetes_eps_rbf").split()]
     words = ("predict", DIABETES, REGRESSION, out)

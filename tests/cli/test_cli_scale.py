@@ -148,21 +148,19 @@ def test_labels_are_scaled_where_the_range_file_has_limits_for_them(tmp_path):
 @pytest.mark.parametrize("given", [True, False])
 def test_frontier_makes_models_that_take_raw_rows(given, exact, carrying, tmp_path):
     words = (exact, "--scale", RANGES) if given else (carrying,)
-    limits = ("--time-limit", "60", "--methods", "linear,approximate,cascade", "--max-diff", "20%")
+    files = ("--data", RAW["TRAIN"], "--test", RAW["TEST"], "-o", tmp_path)
     # Beyond this number of operations lies the exact model, so that no speed is required.
-    files = ("--data", RAW["TRAIN"], "--test", RAW["TEST"], "-o", tmp_path, "--max-operations", "12")
-    done = svmfast("frontier", *words, *files, *limits, shortened=True)
-    assert done.returncode == 0, done.stderr
-    made = [one for one in json.loads((tmp_path / "report.json").read_text())["models"] if one["command"]]
+    limits = ("--max-operations", "12", "--max-diff", "20%", "--time-limit", "60")
+    methods = ("--methods", "linear,approximate,cascade")
+    done = ran("frontier", *words, *files, *limits, *methods, shortened=True)
+    made = [one["command"] for one in json.loads((tmp_path / "report.json").read_text())["models"][1:]]
     assert made
-    assert all("--scale" in one["command"] for one in made)
-    assert load_model(tmp_path / "recommended").scaling is not None
+    assert all("--scale" in command for command in made)
     again = ran("predict", RAW["TEST"], tmp_path / "recommended")
     assert b"on different scales" not in done.stderr + again.stderr
     # The parts that the candidates' commands read contain raw rows.
     kept = {tuple(row) for row in read_svmlight(RAW["TEST"]).rows.to_dense().tolist()}
-    part = read_svmlight(tmp_path / "choose.part").rows.to_dense(4).tolist()
-    assert {tuple(row) for row in part} <= kept
+    assert {tuple(row) for row in read_svmlight(tmp_path / "choose.part").rows.to_dense(4).tolist()} <= kept
 
 
 # --- rows on another scale than the model's vectors
