@@ -33,6 +33,7 @@ def test_probabilities_and_a_remark_where_they_disagree_with_the_vote(tmp_path):
     voted, probable = golden("breast_c_rbf_prob").split(), out.read_bytes().splitlines()[1:]
     differing = sum(a != b.split()[0] for a, b in zip(voted, probable, strict=True))
     assert done.stderr.startswith(b"svmfast: %d of %d " % (differing, len(voted)) + remark)
+    assert ran("predict", "-q", "-b", "1", BREAST, model("breast_c_rbf_prob"), out).stderr == b""
     assert remark not in ran("predict", "-b", "1", IRIS, model("iris_c_rbf_prob"), os.devnull).stderr
 
 
