@@ -180,6 +180,19 @@ def test_tail_of_many_vectors_is_that_of_the_whole_gram_matrix() -> None:
         assert tail.degrees[j] == pytest.approx(expected, rel=1e-7)
 
 
+def test_tail_of_negligible_vectors_is_that_of_each_alone() -> None:
+    rng = np.random.default_rng(6)
+    x, beta, gamma, top = rng.normal(size=(30, 3)), rng.normal(size=30), 0.1, 9
+    tails = [
+        residual_tail(x, beta, gamma, np.zeros(3), 1, top=top, reach=1.0, negligible=most).degrees
+        for most in (0.0, np.inf)
+    ]
+    assert np.array_equal(tails[0], residual_tail(x, beta, gamma, np.zeros(3), 1, top=top).degrees)
+    norms, a = np.linalg.norm(x, axis=1), np.abs(beta) * np.exp(-gamma * (x * x).sum(axis=1))
+    for j in range(2, top + 1):
+        assert tails[1][j] == pytest.approx(a @ norms**j * (2 * gamma) ** j / math.factorial(j), rel=1e-8)
+
+
 def test_stored_numbers_are_those_of_rounding_and_tail_rounded_up() -> None:
     rng = np.random.default_rng(7)
     order = 2
@@ -210,7 +223,7 @@ def test_the_largest_eigenvalue_is_never_underestimated(d: int, exponent: int) -
     basis = np.linalg.qr(np.random.default_rng(d).normal(size=(d, d)))[0]
     found = largest_eigenvalue(np.ldexp((basis * np.geomspace(1, 1e-12, d)) @ basis.T, exponent))
     assert 2.0**exponent * (1 - 1e-13) <= found <= 2.0**exponent * (1 + 1e-10)
-    assert largest_eigenvalue(np.zeros((d, d))) == 0
+    assert [largest_eigenvalue(np.full((d, d), tiny)) for tiny in (0, 5e-324)] == [0, 1e-300]
 
 
 @pytest.mark.parametrize("d", [1, 2, 17, 65, 1000, 10**5])
@@ -259,6 +272,7 @@ def test_regression_is_certified_within_a_tolerance() -> None:
 def test_gamma_max_of_model_and_data() -> None:
     assert gamma_max(14) == pytest.approx(1 / 56)  # every row of Adult has at most 14 ones
     assert gamma_max(0.0) == math.inf
+    assert inside_bound(0.25, 1.0, np.array([0.99, 1.0])).tolist() == [True, False]
     for negative in ((-1.0,), (1.0, -1.0)):
         with pytest.raises(OptionError, match="must not be negative"):
             gamma_max(*negative)

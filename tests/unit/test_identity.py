@@ -145,7 +145,6 @@ TRAIN, TEST = data("iris.train"), data("iris.test")
     [
         ("approximate models/iris_c_rbf_prob.model --order 4", "kept"),
         ("approximate models/iris_c_rbf_prob.model --order 2 --cells 4", "kept"),
-        ("compress models/iris_c_rbf_prob.model --sv 12 --iterations 50", "kept"),
         ("compress models/iris_c_rbf_prob.model --sv 12 --iterations 50 --data data/iris.train", "refitted"),
         ("dcpred data/iris.train --from models/iris_c_rbf_prob.model --clusters 2 --fit values", "kept"),
     ],
