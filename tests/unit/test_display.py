@@ -88,26 +88,20 @@ def test_a_page_is_whole_and_needs_no_network() -> None:
     assert not re.findall(r"https?://|@import|url\(|\x1b", whole)
 
 
-def circles(*marks: Mark) -> tuple[list[float], str]:
-    """Heights of marks from left to right, and the figure."""
-    svg = scatter(marks, None, "y", "")
+def test_marks_of_models() -> None:
+    """No difference lies beyond all shares; models that others beat are hollow; names do not overlap."""
+
+    def drawn(*marks: Mark) -> str:
+        return scatter(marks, None, "y", "")
+
+    svg = drawn(*(Mark("", [], "#000000", 1.0 + y, y, True) for y in (0.0, 0.01, 5.0)))
     places = re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)"', svg)
-    return [y for _, y in sorted((float(x), float(y)) for x, y in places)], svg
-
-
-def test_a_difference_of_zero_is_drawn_beyond_all_shares() -> None:
-    heights, _ = circles(*(Mark("", [], "#000000", 1.0 + y, y, True) for y in (0.0, 0.01, 5.0)))
+    heights = [y for _, y in sorted((float(x), float(y)) for x, y in places)]
     assert heights[0] < heights[1] < heights[2]
-
-
-@pytest.mark.parametrize("on_front", [True, False])
-def test_marks_show_which_models_no_other_one_beats(on_front: bool) -> None:
-    _, svg = circles(Mark("a", [], "#123456", 1.0, 1.0, on_front))
-    assert (svg.count('fill="#123456"'), svg.count(">a</text>")) == (on_front, on_front)
-
-
-def test_names_of_marks_do_not_cover_each_other() -> None:
-    _, svg = circles(*(Mark(name, [], "", 9.0, 1.0, True, name == "chosen") for name in ("other", "chosen")))
+    for on_front in (True, False):
+        svg = drawn(Mark("a", [], "#123456", 1.0, 1.0, on_front))
+        assert (svg.count('fill="#123456"'), svg.count(">a</text>")) == (on_front, on_front)
+    svg = drawn(*(Mark(name, [], "", 9.0, 1.0, True, name == "chosen") for name in ("other", "chosen")))
     assert (svg.count(">chosen</text>"), svg.count(">other</text>")) == (1, 0)
 
 
@@ -164,8 +158,5 @@ def test_work_divided_among_threads_is_counted() -> None:
     work = counting(lambda item: item * 2, lambda *step: seen.append(step), 2, "doubling")
     assert [work(3), work(4)] == [6, 8]
     assert seen == [(0, 2, "doubling"), (1, 2, "doubling"), (2, 2, "doubling")]
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(3.4, "3 s"), (59.6, "1 min 0 s"), (3725, "1 h 2 min")])
-def test_durations(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
+    times = {3.4: "3 s", 59.6: "1 min 0 s", 3599: "59 min 59 s", 3600: "1 h 0 min", 3725: "1 h 2 min"}
+    assert {seconds: duration(seconds) for seconds in times} == times

@@ -6,6 +6,7 @@ import inspect
 import re
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -89,12 +90,18 @@ def test_the_share_asked_for_is_met_by_just_as_many(tmp_path: Path) -> None:
         assert done.returncode == status, (share, done)
 
 
-@pytest.mark.parametrize(
-    ("text", "share"),
-    [("5%", 0.05), (" 0.7 %", 0.007), (".5%", 0.005), ("5e-3%", 5e-5), ("0", 0), ("0%", 0), ("100%", 1)],
-)
-def test_a_share_has_its_sign(text: str, share: float) -> None:
-    assert Share(zero=True, whole=True).of_text(text) == share
+#: What texts mean, None if nothing.
+TEXTS: list[tuple[Any, dict[str, Any]]] = [
+    (Share(zero=True), {"5%": 0.05, " 0.7 %": 0.007, ".5%": 0.005, "5e-3%": 5e-5, "0": 0, "100%": None}),
+    (Share(whole=True), {"0%": None, "100%": 1, "5": None}),
+    (Bytes(), {"32k": 32 << 10, "500MiB": 500 << 20, "1.5G": 3 << 29, "7": 7, "2tb": 2 << 40}),
+    (Bytes(), dict.fromkeys(["0", "0x", "-1", "x", "12y", "9" * 300 + "T"])),
+]
+
+
+@pytest.mark.parametrize(("kind", "values"), TEXTS)
+def test_texts_of_shares_and_sizes(kind: Any, values: dict[str, float]) -> None:
+    assert {text: kind.of_text(text) for text in values} == values
 
 
 SHARES = [
@@ -117,11 +124,3 @@ def test_a_share_is_a_percentage_in_words_and_a_fraction_in_python(name: str, pa
     with pytest.raises((SvmfastError, OSError)) as accepted:
         function(*["missing" for _ in needed], **{param.name: 0.5})
     assert "a share" not in str(accepted.value)
-
-
-SIZES = {"32k": 32 << 10, "500MiB": 500 << 20, "1.5G": 3 << 29, "7": 7, "2tb": 2 << 40}
-
-
-@pytest.mark.parametrize("text", [*SIZES, "0", "0x", "-1", "x", "12y", "9" * 300 + "T"])
-def test_sizes(text: str) -> None:
-    assert Bytes().of_text(text) == SIZES.get(text)

@@ -76,11 +76,9 @@ def test_a_row_whose_distance_overflows_is_far_away(far: float, about: str) -> N
     values = model.decision_values(Rows.from_dense([[far, 0.0], [0.0, -far], [1e10, 1e10]]))[:, 0]
     assert values[:2] == pytest.approx([-0.25, -0.25], abs=1e-7)  # 2^-1022 stands for the factor zero
     assert values[2] > 1
-
-
-def test_with_gamma_zero_the_distance_does_not_matter() -> None:
-    model = one_function(2, 1, [3.0, 0.0, 2.0], "zero")
-    assert model.decision_values(Rows.from_dense([[1e200, 5.0]]))[0, 0] == 13.0
+    # Without a factor the distance does not matter.
+    flat = one_function(2, 1, [3.0, 0.0, 2.0], about)
+    assert flat.decision_values(Rows.from_dense([[far, 5.0]]))[0, 0] == 13.0
 
 
 #: Three cells, three functions, every order different.
