@@ -44,8 +44,21 @@ class Problem:
             self.coef[row, self.owner > row] *= -1
         if mixed:
             self.coef *= rng.choice([-1.0, 1.0], self.coef.shape)
-        self.pairs = [(i, j) for i in range(classes) for j in range(i + 1, classes)] or [(0, -1)]
         self.rho = rng.normal(0, np.abs(self.coef).mean(), len(self.pairs))
+
+    @classmethod
+    def of(cls, kernel: Kernel, sv: FloatArray, coef: FloatArray, owner: list[int]) -> Problem:
+        """Return a problem of given numbers; rho is 0."""
+        found = cls.__new__(cls)
+        found.kernel, found.sv, found.coef, found.owner = kernel, sv, coef, np.array(owner)
+        found.rho = np.zeros(len(found.pairs))
+        found.engine = found.fresh_engine()
+        return found
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        k = self.owner[-1] + 1
+        return [(i, j) for i in range(k) for j in range(i + 1, k)] or [(0, -1)]
 
     def fresh_engine(self, rho: FloatArray | None = None) -> DecisionEngine:
         """Return an engine of the present numbers, or of another rho."""

@@ -33,18 +33,11 @@ def stepped(x, targets, options, *orders):
     return machine
 
 
-@pytest.mark.parametrize(
-    ("maintenance", "budget", "extra"),
-    [
-        *(
-            (way, budget, {})
-            for way in ("gss-precise", "remove", "project")
-            for budget in (1, 7, 8, 30, 1000)
-        ),
-        *(("gss-precise", 20, extra) for extra in ({"weights": (1.0, 3.0)}, {"bias": True})),
-        ("gss-precise", 20, {**SQUARE, "bias": True}),
-    ],
-)
+@pytest.mark.parametrize(("maintenance", "budget", "extra"), [
+    *((way, budget, {}) for way in ("gss-precise", "remove", "project") for budget in (1, 7, 8, 30, 1000)),
+    *(("gss-precise", 20, extra) for extra in ({"weights": (1.0, 3.0)}, {"bias": True})),
+    ("gss-precise", 20, {**SQUARE, "bias": True}),
+])  # fmt: skip
 def test_steps_agree_with_the_twin(maintenance, budget, extra):
     x, y = two_moons(300, 1)
     targets = np.sin(3 * x[:, 1]) + 0.3 * x[:, 4] if "loss" in extra else y

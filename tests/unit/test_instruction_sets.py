@@ -19,7 +19,7 @@ TESTS = {
     "reduced_set": "value_and_gradient",
     "routed": "values_are_those",
     "single_polynomial": "bounds_hold or sparse_rows",
-    "single_precision": "bound_holds or labels_are or errors_are or one_hot_values or worst_rows",
+    "single_precision": "bound_holds or labels_are or errors_are or one_hot_values or many_features",
 }
 
 

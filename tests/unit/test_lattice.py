@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import mpmath
 import numpy as np
 import pytest
-from fifty_digits import kernel_values, mpf
 from hypothesis import given, settings, target
 from hypothesis import strategies as st
-from single_problems import Problem, check_alone, check_labels, worst_error
+from single_problems import Problem, check_alone, check_bounds, check_labels, worst_error
 
 from svmfast.kernels import DecisionEngine, Kernel
 from svmfast.rows import FloatArray, Rows
 
 #: Origin and step of typical values in files, and the number of levels.
 LATTICES = {
-    "pixels": (0.0, 1 / 255, 255),
-    "letters": (-1.0, 2 / 15, 15),
-    "strokes": (-1.0, 0.02, 100),
-    "three digits": (-1.0, 0.001, 2000),
-    "words": (1.0, 1.0, 3),
-    "large": (1e6, 3.5e4, 40),
-}
+    "pixels": (0.0, 1 / 255, 255), "letters": (-1.0, 2 / 15, 15), "strokes": (-1.0, 0.02, 100),
+    "three digits": (-1.0, 0.001, 2000), "words": (1.0, 1.0, 3), "large": (1e6, 3.5e4, 40),
+}  # fmt: skip
 
 
 def engine_of(sv: FloatArray, gamma: float, rho: float = 0.0) -> DecisionEngine:
@@ -63,15 +57,10 @@ class LatticeProblem(Problem):
 
 @settings(max_examples=3 * settings.default.max_examples)
 @given(
-    seed=st.integers(0, 2**31),
-    name=st.sampled_from(sorted(LATTICES)),
-    n=st.integers(16, 70),
-    d=st.integers(1, 21),
-    classes=st.integers(1, 4),
-    gamma=st.floats(-2, 2).map(lambda e: 10**e),
-    density=st.sampled_from([1.0, 0.3]),
-    mixed=st.booleans(),
-)
+    seed=st.integers(0, 2**31), name=st.sampled_from(sorted(LATTICES)), n=st.integers(16, 70),
+    d=st.integers(1, 21), classes=st.integers(1, 4), gamma=st.floats(-2, 2).map(lambda e: 10**e),
+    density=st.sampled_from([1.0, 0.3]), mixed=st.booleans(),
+)  # fmt: skip
 def test_bound_holds_in_fifty_digits(
     seed: int, name: str, n: int, d: int, classes: int, gamma: float, density: float, mixed: bool
 ) -> None:
@@ -122,44 +111,30 @@ def test_sums_stay_below_two_to_the_31(levels: int, d: int) -> None:
     assert (np.abs(values - engine.decision_values(rows, libsvm_order=True)) <= bounds).all()
 
 
-def check_bounds(gamma: float, sv: FloatArray, coef: FloatArray, rows: FloatArray) -> bool:
-    """Compare one function, or pairs of classes of one vector each, with 50 digits; is there a lattice?"""
-    n, kernel = len(sv), Kernel("rbf", gamma)
-    pairs = [(i, j) for i in range(n) for j in range(i + 1, n)] if len(coef) > 1 else [None]
-    sizes = np.ones(n, np.int64) if len(coef) > 1 else None
-    engine = DecisionEngine(kernel, Rows.from_dense(sv), coef, np.zeros(len(pairs)), sizes)
-    values, bounds = engine.single_values(Rows.from_dense(rows))
-    assert np.isfinite(bounds).all()
-    for z, value, bound in zip(rows, values, bounds, strict=True):
-        k = kernel_values(kernel, sv, z)
-        for p, pair in enumerate(pairs):
-            terms = [(0, i) for i in range(n)] if pair is None else [(pair[1] - 1, pair[0]), pair]
-            true = mpmath.fsum(mpf(float(coef[row, i])) * k[i] for row, i in terms)
-            assert abs(mpf(float(value[p])) - true) <= mpf(float(bound[p]))
-    return bool(engine._sums.lattice)
-
-
 def test_bound_where_most_exponents_are_huge() -> None:
     """Kernel values of 2^-150000 beside others near 1: only the error of the exponents counts."""
     rng = np.random.default_rng(4)
     near = 128.0 + rng.integers(-1, 2, (19, 6))
     sv, coef = np.vstack([near[5:], np.full((2, 6), [[0.0], [255.0]])]), rng.normal(size=(1, 16))
     reach = float(np.linalg.norm(sv - sv.mean(axis=0), axis=1).max())
-    assert check_bounds(1.5e5 * np.log(2) / reach**2, sv, coef, near[:5])
+    problem = Problem.of(Kernel("rbf", 1.5e5 * np.log(2) / reach**2), sv, coef, [0] * 16)
+    assert check_bounds(problem, near[:5]) == 1
+    assert problem.engine._sums.lattice
 
 
-@pytest.mark.parametrize(
-    ("scale", "off", "gamma"),
-    [(2.0**-340, 0.0, 2.0**440), (1.0, 2e-6, 5e3), (2.0**340, 2e-6, 1e-201), (2e154, 2e-6, 1.25e-305)],
-)
+@pytest.mark.parametrize(("scale", "off", "gamma"), [
+    (2.0**-340, 0.0, 2.0**440), (1.0, 2e-6, 5e3), (2.0**340, 2e-6, 1e-201), (2e154, 2e-6, 1.25e-305),
+])  # fmt: skip
 def test_bound_at_any_scale(scale: float, off: float, gamma: float) -> None:
     """Equal vectors whose columns may be a little off a lattice, and a row one step away.
 
     Squares of distances from a lattice of 2e154 would leave the range of doubles.
     """
     sv = np.full((4, 3), np.array([1.0, 1.01, 1.02 + off]) * scale)
-    rows = np.array([[1.0, 1.02 + off, 1.02 + off], [1.0, 1.01, 1.01]]) * scale
-    assert check_bounds(gamma, sv, np.full((3, 4), [[1.0], [2.0], [3.0]]), rows) == (scale <= 1)
+    coef = np.full((3, 4), [[1.0], [2.0], [3.0]])
+    problem = Problem.of(Kernel("rbf", gamma), sv, coef, [0, 1, 2, 3])
+    assert check_bounds(problem, np.array([[1.0, 1.02 + off, 1.02 + off], [1.0, 1.01, 1.01]]) * scale) == 1
+    assert bool(problem.engine._sums.lattice) == (scale <= 1)
 
 
 def test_bound_is_smaller_than_that_of_single_precision() -> None:

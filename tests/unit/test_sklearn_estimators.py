@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import pickle
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +12,11 @@ import numpy as np
 import pytest
 from estimators import dump_skops
 from scipy import sparse
+from sklearn import datasets
 from sklearn.base import clone
-from sklearn.datasets import (
-    load_breast_cancer,
-    load_diabetes,
-    load_digits,
-    load_wine,
-    make_classification,
-    make_moons,
-)
+from sklearn.datasets import load_wine, make_classification, make_moons
 from sklearn.metrics import recall_score
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR
@@ -33,20 +26,13 @@ import svmfast
 import svmfast.sklearn
 from svmfast.errors import ModelFormatError, NegativeAnswerError, UnsupportedError
 from svmfast.formats.model_files import model_bytes
-from svmfast.models.base import Model
 from svmfast.rows import as_rows
-from svmfast.sklearn import (
-    BudgetSVC,
-    DCPredRidge,
-    DCPredSVC,
-    FastSVC,
-    FastSVR,
-    MekaRidge,
-    MekaSVC,
-    conversion,
-)
+from svmfast.sklearn import BudgetSVC, DCPredSVC, FastSVC, FastSVR, MekaRidge, MekaSVC, conversion
 
-ESTIMATORS = [FastSVC(), FastSVR(), BudgetSVC(), MekaSVC(), MekaRidge(), DCPredSVC(), DCPredRidge()]
+SKIPPED, DEPRECATED = "ignore::sklearn.exceptions.SkipTestWarning", "ignore:The `probability` p:FutureWarning"
+pytestmark = pytest.mark.filterwarnings(SKIPPED, "ignore:.*array API:UserWarning", DEPRECATED)
+ESTIMATORS = [getattr(svmfast.sklearn, name)() for name in svmfast.sklearn.__all__ if name[0].isupper()]
+each_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda one: type(one).__name__)
 
 
 def expected_to_fail(estimator: Any) -> dict[str, str]:
@@ -63,17 +49,13 @@ def own_checks(estimators: list[Any]) -> Any:
     return pytest.mark.parametrize(("estimator", "check"), [pytest.param(None, None, marks=since)])
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.filterwarnings("ignore:.*array API:UserWarning")
 @own_checks([FastSVC(), MekaRidge()])
 def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
 @pytest.mark.nightly
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.filterwarnings("ignore:.*array API:UserWarning")
-@own_checks([FastSVR(), BudgetSVC(), MekaSVC(), DCPredSVC(), DCPredRidge()])
+@own_checks([one for one in ESTIMATORS if not isinstance(one, FastSVC | MekaRidge)])
 def test_scikit_learns_own_checks_of_the_others(estimator: Any, check: Any) -> None:
     check(estimator)
 
@@ -81,81 +63,74 @@ def test_scikit_learns_own_checks_of_the_others(estimator: Any, check: Any) -> N
 def test_weights_and_repeated_rows_are_alike_where_gamma_is_a_number() -> None:
     """What the two checks that are expected to fail look for, without gamma='scale'."""
     X, y = make_moons(80, noise=0.2, random_state=0)
-    weights = np.random.default_rng(0).integers(1, 4, 80)
-    options: dict[str, Any] = {"gamma": 1.0, "tol": 1e-9, "method": "exact"}
-    weighted = FastSVC(**options).fit(X, y, sample_weight=weights)
-    repeated = FastSVC(**options).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    weights, svc = np.random.default_rng(0).integers(1, 4, 80), FastSVC(gamma=1.0, tol=1e-9, method="exact")
+    weighted = clone(svc).fit(X, y, sample_weight=weights)
+    repeated = svc.fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
     np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-6)
 
 
-@pytest.mark.parametrize("estimator", [BudgetSVC(), DCPredSVC(iterations=5), FastSVC(), MekaSVC()])
-def test_class_weights_are_those_of_scikit_learn(estimator: Any) -> None:
+@pytest.mark.parametrize(("estimator", "function", "shared"), [
+    (FastSVC(), None, ()),
+    (BudgetSVC(), svmfast.budget_train, ()),
+    (MekaSVC(), svmfast.meka, ("clusters", "rank")),
+    (DCPredSVC(iterations=5), svmfast.dcpred, ("clusters", "landmarks", "iterations")),
+])  # fmt: skip
+def test_class_weights_are_those_of_scikit_learn(estimator: Any, function: Any, shared: Any) -> None:
     """Numbers for names of classes, and "balanced"; the model is that of svmfast's own weights."""
     X, y = make_moons(400, noise=0.3, random_state=0)
     rare = np.flatnonzero((y == 0) | (np.arange(400) % 10 == 0))
     X, y = X[rare], y[rare]
-    names = np.array(["common", "rare"])[y]
-    balanced = {name: len(y) / (2 * np.count_nonzero(names == name)) for name in ("common", "rare")}
+    names, sizes = np.array(["common", "rare"])[y], np.bincount(y)
+    weights = (len(y) / (2 * sizes)).tolist()
     plain, own, given = (
         clone(estimator).set_params(class_weight=weight).fit(X, names)
-        for weight in (None, "balanced", balanced)
+        for weight in (None, "balanced", dict(zip(["common", "rare"], weights, strict=True)))
     )
     np.testing.assert_array_equal(own.decision_function(X), given.decision_function(X))
     recalls = [recall_score(names, one.predict(X), pos_label="rare") for one in (plain, own)]
     assert recalls[1] > recalls[0]
-    if not isinstance(estimator, FastSVC):
-        weights = {0: balanced["common"], 1: balanced["rare"]}
-        function = {BudgetSVC: svmfast.budget_train, MekaSVC: svmfast.meka, DCPredSVC: svmfast.dcpred}
-        options = {"C": float(estimator.C), "gamma": 1 / (2 * X.var()), "weights": weights}
-        if not isinstance(estimator, BudgetSVC):
-            shared = {"clusters", "rank", "landmarks", "iterations"} & estimator.get_params().keys()
+    if function is not None:
+        options = {"C": float(estimator.C), "gamma": 1 / (2 * X.var()), "weights": dict(enumerate(weights))}
+        if shared:
             options |= {"task": "svc", **{name: getattr(estimator, name) for name in shared}}
-        seed = own._seed()
-        model = function[type(estimator)](X, y.astype(float), seed=seed, **options).model
-        np.testing.assert_array_equal(
-            np.abs(model.decision_values(as_rows(X))[:, 0]), np.abs(own.decision_function(X))
-        )
+        model = function(X, y.astype(float), seed=own._seed(), **options).model
+        values = model.decision_values(as_rows(X))[:, 0]
+        np.testing.assert_array_equal(np.abs(values), np.abs(own.decision_function(X)))
     with pytest.raises(ValueError, match="class_weight"):
         clone(estimator).set_params(class_weight="rare").fit(X, names)
 
 
-def breast() -> tuple[Any, Any, Any]:
-    X, y = load_breast_cancer(return_X_y=True)
-    X = StandardScaler().fit_transform(X)
-    return X[:300], y[:300], X[300:]
+def scaled(name: str, count: int | None = None) -> tuple[Any, Any]:
+    X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+    return StandardScaler().fit_transform(X)[:count], y[:count]
 
 
-def test_fast_svc_is_svc_where_nothing_is_converted() -> None:
-    for load in (load_breast_cancer, load_wine, load_digits):
-        X, y = load(return_X_y=True)
-        X = StandardScaler().fit_transform(X)[:600]
-        y = y[:600]
-        ours, theirs = FastSVC(C=3, method="exact").fit(X, y), SVC(C=3).fit(X, y)
-        assert (ours.method_, ours.report_) == ("exact", None)
-        np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
-        np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-9)
-    X, y = load_diabetes(return_X_y=True)
-    np.testing.assert_allclose(
-        FastSVR(C=100, method="exact").fit(X, y).predict(X), SVR(C=100).fit(X, y).predict(X), rtol=1e-10
-    )
+@pytest.mark.parametrize("name", ["breast_cancer", "wine", "digits"])
+def test_fast_svc_is_svc_where_nothing_is_converted(name: str) -> None:
+    X, y = scaled(name, 600)
+    ours, theirs = FastSVC(C=3, method="exact").fit(X, y), SVC(C=3).fit(X, y)
+    assert (ours.method_, ours.report_) == ("exact", None)
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-9)
+    X, y = datasets.load_diabetes(return_X_y=True)
+    ours, theirs = FastSVR(C=100, method="exact").fit(X, y), SVR(C=100).fit(X, y)
+    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-10)
 
 
 @pytest.mark.parametrize("method", ["auto", "approximate", "compress", "dcpred"])
 def test_every_method_makes_a_fast_machine(method: str) -> None:
     X, y = make_classification(2000, 10, n_informative=6, flip_y=0.2, random_state=1)
-    options: dict[str, Any] = {"compress": {"sv": 20}}.get(method) or {}
-    made = FastSVC(gamma=0.005, C=1, method=method, method_options=options or None, max_diff=0.1).fit(X, y)
+    options = {"sv": 20} if method == "compress" else None
+    made = FastSVC(gamma=0.005, C=1, method=method, method_options=options, max_diff=0.1).fit(X, y)
     exact = SVC(gamma=0.005, C=1).fit(X, y)
     assert np.mean(made.predict(X) != exact.predict(X)) <= 0.1
     assert made.method_ == method or (method, made.method_) == ("auto", "approximate")
     assert made.report_.to_dict()
-    operations = made.model_.unscaled.multiply_adds(as_rows(X))
-    assert operations < len(exact.support_) * 11 / 2
+    assert made.model_.unscaled.multiply_adds(as_rows(X)) < len(exact.support_) * 11 / 2
 
 
 def test_auto_does_not_convert_a_machine_into_a_slower_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    X, y = load_wine(return_X_y=True)
-    X = StandardScaler().fit_transform(X)
+    X, y = scaled("wine")
     assert FastSVC().fit(X, y).method_ == "exact"  # without a search
     monkeypatch.setattr(conversion, "FEW_OPERATIONS", 0)
     assert FastSVC(method="approximate").fit(X, y).model_.multiply_adds(as_rows(X)) > 1500
@@ -168,87 +143,66 @@ def test_a_cascade_of_a_machine_that_is_frozen() -> None:
     X, y = make_moons(6000, noise=0.2, random_state=2)
     exact = SVC(gamma=20.0, C=10).fit(X[:3000], y[:3000])
     frozen = pytest.importorskip("sklearn.frozen", reason="scikit-learn has it since 1.6")
-    made = FastSVC(estimator=frozen.FrozenEstimator(exact), method="cascade", max_diff=0.02).fit(
-        X[3000:], y[3000:]
-    )
+    machine = frozen.FrozenEstimator(exact)
+    made = FastSVC(estimator=machine, method="cascade", max_diff=0.02).fit(X[3000:], y[3000:])
     assert np.mean(made.predict(X[3000:]) != exact.predict(X[3000:])) <= 0.02
     assert made.method_ == "cascade"
 
 
-def test_limits_are_kept_or_reported() -> None:
+@pytest.mark.parametrize(("options", "message"), [
+    ({"max_bytes": 100}, "bytes"),
+    ({"method": "approximate", "max_diff": 1e-4}, "no expansion is accurate and small enough"),
+    ({"max_bytes": 300, "max_diff": 1e-3}, "bytes"),  # a model of this size differs by more
+    ({"method": "dcpred", "max_bytes": 10_000}, "dcpred has no limit on bytes"),
+    ({"method": "fast"}, "method"),
+    ({"n_jobs": 0}, "n_jobs"),
+    ({"method_options": {"sv": 3}}, "method_options"),
+])  # fmt: skip
+def test_limits_are_kept_or_reported(options: dict[str, Any], message: str) -> None:
     X, y = make_moons(600, noise=0.3, random_state=0)
-    with pytest.raises(NegativeAnswerError, match="bytes"):
-        FastSVC(gamma=5.0, max_bytes=100).fit(X, y)
-    with pytest.raises(NegativeAnswerError):
-        FastSVC(gamma=5.0, method="approximate", max_diff=1e-4).fit(X, y)
+    with pytest.raises((NegativeAnswerError, ValueError), match=message):
+        FastSVC(gamma=5.0, **options).fit(X, y)
     assert FastSVC(gamma=5.0, max_diff=1e-4).fit(X, y).method_ == "exact"
-    with pytest.raises(NegativeAnswerError, match="bytes"):  # a model of this size differs by more
-        FastSVC(gamma=5.0, max_bytes=300, max_diff=1e-3).fit(X, y)
-    with pytest.raises(ValueError, match="dcpred has no limit on bytes"):
-        FastSVC(method="dcpred", max_bytes=10_000).fit(X, y)
-    for name, value in (("method", "fast"), ("n_jobs", 0), ("method_options", {"sv": 3})):
-        with pytest.raises(ValueError, match=name):
-            FastSVC(**{name: value}).fit(X, y)
 
 
 def test_probabilities_where_the_machine_has_them() -> None:
-    X, y, test = breast()
-    assert not hasattr(FastSVC().fit(X, y), "predict_proba")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # newer versions of scikit-learn warn of `probability`
-        made = FastSVC(estimator=SVC(probability=True, random_state=0), method="exact").fit(X, y)
-    found = made.predict_proba(test)
-    assert found.shape == (len(test), 2)
+    X, y = scaled("breast_cancer")
+    assert not hasattr(FastSVC().fit(X[:300], y[:300]), "predict_proba")
+    made = FastSVC(estimator=SVC(probability=True, random_state=0), method="exact").fit(X[:300], y[:300])
+    found, values = made.predict_proba(X[300:]), made.decision_function(X[300:])
+    assert found.shape == (len(values), 2)
     np.testing.assert_allclose(found.sum(axis=1), 1)
     sure = np.abs(found[:, 1] - 0.5) > 0.2
-    np.testing.assert_array_equal((found[:, 1] > 0.5)[sure], (made.decision_function(test) > 0)[sure])
+    np.testing.assert_array_equal((found[:, 1] > 0.5)[sure], (values > 0)[sure])
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda one: type(one).__name__)
+@each_estimator
 def test_a_model_is_saved_and_answers_the_same_in_svmfast(estimator: Any, tmp_path: Path) -> None:
-    X, y = load_wine(return_X_y=True)
-    X = StandardScaler().fit_transform(X)
+    X, y = scaled("wine")
     classifies = hasattr(type(estimator), "decision_function")
-    if classifies:
-        y = load_wine().target_names[y]
+    y = load_wine().target_names[y] if classifies else y
     fitted = clone(estimator).fit(X, y)
     expected = fitted.predict(X)
     assert fitted.score(X, y) > 0.8
     svmfast.save_model(fitted.model_, tmp_path / "model")
-    model: Model = svmfast.load_model(tmp_path / "model")
-    answer = svmfast.predict(model, X).predicted
-    if classifies:
-        names = np.array(model.scaling.class_names)  # type: ignore[attr-defined]
-        labels = model.head.labels
-        assert labels is not None
-        places = {int(label): i for i, label in enumerate(labels)}
-        np.testing.assert_array_equal([names[places[int(one)]] for one in answer], expected)
-    else:
-        np.testing.assert_allclose(answer, expected, rtol=1e-12)
-    for copy in (pickle.loads(pickle.dumps(fitted)), clone(fitted).fit(sparse.csr_matrix(X), y)):
-        if classifies:
-            np.testing.assert_array_equal(copy.predict(sparse.csr_matrix(X)), expected)
-        else:
-            np.testing.assert_allclose(copy.predict(sparse.csr_matrix(X)), expected, rtol=1e-9, atol=1e-9)
+    answer = svmfast.predict(svmfast.load_model(tmp_path / "model"), X)
     joblib.dump(fitted, tmp_path / "joblib")
     np.testing.assert_array_equal(joblib.load(tmp_path / "joblib").predict(X), expected)
-
-
-def test_a_search_in_two_processes_finds_what_one_finds() -> None:
-    X, y, _ = breast()
-    grid = {"C": [0.1, 10.0], "gamma": [0.001, 0.1]}
-    # Few rows measure a conversion: the share that differs may exceed a smaller limit, with a warning.
-    one, two = (GridSearchCV(FastSVC(max_diff=0.1), grid, cv=3, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
-    np.testing.assert_array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
-    assert one.best_params_ == two.best_params_
-    assert cross_val_score(make_pipeline(StandardScaler(), DCPredSVC(iterations=5)), X, y, cv=3).min() > 0.9
+    thin = sparse.csr_matrix(X)
+    copies = [copy.predict(thin) for copy in (pickle.loads(pickle.dumps(fitted)), clone(fitted).fit(thin, y))]
+    if classifies:
+        for found in (answer.names, *copies):
+            np.testing.assert_array_equal(found, expected)
+        return
+    np.testing.assert_allclose(answer.predicted, expected, rtol=1e-12)
+    for found in copies:
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_tied_votes_go_where_libsvm_sends_them() -> None:
     """Three classes around a circle, each beating the next: every vote is tied."""
     angle = np.linspace(0, 2 * np.pi, 90, endpoint=False)
-    X = np.column_stack([np.cos(angle), np.sin(angle)])
-    y = np.repeat([2, 0, 1], 30)
+    X, y = np.column_stack([np.cos(angle), np.sin(angle)]), np.repeat([2, 0, 1], 30)
     made, exact = FastSVC(method="exact", C=0.01).fit(X, y), SVC(C=0.01).fit(X, y)
     grid = np.random.default_rng(0).normal(size=(500, 2))
     expected = exact.predict(grid)
@@ -256,35 +210,25 @@ def test_tied_votes_go_where_libsvm_sends_them() -> None:
     np.testing.assert_array_equal(made.classes_[made.decision_function(grid).argmax(axis=1)], expected)
 
 
-def test_every_estimator_of_the_module_is_tested() -> None:
-    estimators = [name for name in svmfast.sklearn.__all__ if name[0].isupper()]
-    assert sorted(type(one).__name__ for one in ESTIMATORS) == estimators
-
-
 # --- the estimators as models
 
 
-def named(kind: Any) -> tuple[Any, Any]:
+def named(kind: Any = FastSVC) -> tuple[Any, Any]:
     """Return a table of a few rows, and names of classes or values for a kind of estimator."""
     table = load_wine(as_frame=True)
-    if issubclass(kind, svmfast.sklearn.base.ModelRegressor):
-        return table.data, table.target * 1.5
-    return table.data, table.target_names[table.target]
+    regression = issubclass(kind, svmfast.sklearn.base.ModelRegressor)
+    return table.data, table.target * 1.5 if regression else table.target_names[table.target]
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda one: type(one).__name__)
-@pytest.mark.parametrize("way", ["object", "pickle"])
-def test_a_pipeline_that_ends_in_an_estimator_of_ours_is_imported(
-    estimator: Any, way: str, tmp_path: Path
-) -> None:
+@each_estimator
+def test_a_pipeline_that_ends_in_an_estimator_of_ours_is_imported(estimator: Any, tmp_path: Path) -> None:
     X, y = named(type(estimator))
     fitted = make_pipeline(StandardScaler(), clone(estimator)).fit(X, y)
-    source: Any = fitted
-    if way != "object":
-        source = tmp_path / "pipeline"
-        joblib.dump(fitted, source)
-    model = svmfast.from_sklearn(source, trust_pickle=way == "pickle")
+    joblib.dump(fitted, tmp_path / "pipeline")
+    model: Any = svmfast.from_sklearn(fitted)
+    again = svmfast.from_sklearn(tmp_path / "pipeline", trust_pickle=True)
     assert isinstance(model, svmfast.ScaledModel)
+    assert model_bytes(again) == model_bytes(model) == model_bytes(svmfast.load_model(model_bytes(model)))
     assert model.scaling.feature_names == tuple(X.columns)
     # Found by name, whatever their order; the table is the one that the pipeline takes.
     answer = svmfast.predict(model, X[X.columns[::-1]])
@@ -292,30 +236,26 @@ def test_a_pipeline_that_ends_in_an_estimator_of_ours_is_imported(
         assert model.scaling.class_names is None
         np.testing.assert_allclose(answer.predicted, fitted.predict(X), rtol=1e-12)
         return
-    assert sorted(model.scaling.class_names or ()) == ["class_0", "class_1", "class_2"]
-    assert answer.names is not None
+    assert sorted(model.scaling.class_names) == ["class_0", "class_1", "class_2"]
     np.testing.assert_array_equal(answer.names, fitted.predict(X))
-    svmfast.save_model(model, tmp_path / "model")
-    assert model_bytes(svmfast.load_model(tmp_path / "model")) == model_bytes(model)
 
 
 def test_scalings_before_and_inside_an_estimator_are_composed() -> None:
-    X, y = named(FastSVC)
+    X, y = named()
     inner = make_pipeline(MinMaxScaler((-1, 1), clip=True), SVC())
-    outer = make_pipeline(StandardScaler(), FastSVC(estimator=inner)).fit(X, y)
-    model = svmfast.from_sklearn(outer)
     far = X * 1.2  # some values are clipped
-    np.testing.assert_array_equal(svmfast.predict(model, far).names, outer.predict(far))
+    # Names alone are no scaling: a scaler that clips may come before them.
+    for steps in ((StandardScaler(), FastSVC(estimator=inner)), (MinMaxScaler(clip=True), FastSVC())):
+        fitted = make_pipeline(*steps).fit(X, y)
+        answer = svmfast.predict(svmfast.from_sklearn(fitted), far)
+        np.testing.assert_array_equal(answer.names, fitted.predict(far))
     clipped = make_pipeline(MinMaxScaler(clip=True), FastSVC(estimator=inner)).fit(X, y)
     with pytest.raises(UnsupportedError, match="step 'fastsvc' of the pipeline follows a scaler that clips"):
         svmfast.from_sklearn(clipped)
-    # Names alone are no scaling: a scaler that clips may come before them.
-    names = make_pipeline(MinMaxScaler(clip=True), FastSVC()).fit(X, y)
-    np.testing.assert_array_equal(svmfast.predict(svmfast.from_sklearn(names), far).names, names.predict(far))
 
 
-def test_an_estimator_alone_is_its_model() -> None:
-    X, y = named(FastSVC)
+def test_an_estimator_alone_is_its_model(tmp_path: Path) -> None:
+    X, y = named()
     numbers = np.unique(y, return_inverse=True)[1]
     exact = FastSVC(method="exact").fit(X, numbers)
     assert svmfast.from_sklearn(exact) is exact.model_  # LIBSVM's text, which svm-predict reads
@@ -323,21 +263,15 @@ def test_an_estimator_alone_is_its_model() -> None:
     model = svmfast.from_sklearn(routed)
     assert isinstance(model, svmfast.ScaledModel)
     assert model.scaling.feature_names == tuple(X.columns)
-    assert svmfast.from_sklearn(clone(routed).fit(X.to_numpy(), numbers)).kind == "routed"
+    alone = clone(routed).fit(X.to_numpy(), numbers)
+    assert svmfast.from_sklearn(alone).kind == "routed"
     found = GridSearchCV(make_pipeline(StandardScaler(), FastSVC()), {"fastsvc__C": [1.0]}, cv=2).fit(X, y)
     np.testing.assert_array_equal(svmfast.predict(svmfast.from_sklearn(found), X).names, found.predict(X))
     with pytest.raises(UnsupportedError, match="the estimator is not fitted; call its fit first"):
         svmfast.from_sklearn(FastSVC())
-    narrow = make_pipeline(
-        StandardScaler().fit(X.to_numpy()[:, :3]), clone(routed).fit(X.to_numpy(), numbers)
-    )
+    narrow = make_pipeline(StandardScaler().fit(X.to_numpy()[:, :3]), alone)
     with pytest.raises(UnsupportedError, match="has 13 features, the step before it 3; fit the pipeline as"):
         svmfast.from_sklearn(narrow)
-
-
-def test_an_estimator_of_ours_in_a_skops_file_is_refused(tmp_path: Path) -> None:
-    X, y = named(DCPredSVC)
-    path = tmp_path / "estimator.skops"
-    dump_skops(DCPredSVC(clusters=2, landmarks=8, iterations=5).fit(X, y), path)
+    dump_skops(clone(routed).fit(X, y), tmp_path / "estimator.skops")
     with pytest.raises(ModelFormatError, match=r"skops does not trust \('svmfast.*save svmfast.from_sklearn"):
-        svmfast.from_sklearn(path)
+        svmfast.from_sklearn(tmp_path / "estimator.skops")
