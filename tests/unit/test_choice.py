@@ -77,6 +77,7 @@ FIRST = [point("first", 0.3, 10, 100, confirming=loss(0.45)), point("second", 0.
 NONE = replace(loss(0.0), differing=NOTHING)
 PROVEN = [point("lucky", 0.0, 30, 100), point("proven", 0.0, 10, 2000, choosing=NONE, confirming=NONE)]
 EQUAL = [point("fastest", 0.4, 10, 100), point("close", 0.1, 9.1, 900), point("exact", 0, 8.9, 9)]
+AS_FAST = [point(str(i), 0.5 - i / 10, 10 - i / 10, 9) for i in range(5)]
 SLOW = [point("slow", 0.0, 0.8, 1200), point("small", 0.0, 0.8, 500)]
 CHOSEN: list[tuple[list[Point], Limits, str | None]] = [
     (THREE, Limits(0.51), "a"),
@@ -111,6 +112,7 @@ CHOSEN: list[tuple[list[Point], Limits, str | None]] = [
     (PROVEN[:1], Limits(0.0), None),
     (PROVEN, Limits(0.1), "lucky"),
     (EQUAL, Limits(0.6), "close"),
+    (AS_FAST, Limits(0.7), "4"),
     # Models without any gain, except that they fit where the exact one does not.
     (SLOW, Limits(1.0), None),
     (SLOW, Limits(1.0, max_bytes=900), "small"),
@@ -125,6 +127,7 @@ def test_the_model_that_is_recommended(points: list[Point], limits: Limits, name
     for order in itertools.permutations(points):
         best = choose([EXACT, *order], limits).recommended
         assert (best and best.name) == name
+        assert best is None or best in contenders([EXACT, *order], limits)
 
 
 def test_models_that_the_confirming_rows_refuse_are_named() -> None:

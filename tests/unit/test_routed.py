@@ -17,11 +17,12 @@ from svmfast.formats.model_files import load_model, model_bytes
 from svmfast.kernels import Kernel, pairwise_coefficients
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
-from svmfast.models.routed import RoutedModel
+from svmfast.models.routed import RoutedModel, centers_on_the_way
 from svmfast.routing import Router, flat_tree
 from svmfast.rows import FloatArray, Rows
 
 THREE = Head("c_svc", np.array([1, 2, 3]))
+POLY: Any = routed(tree=False, pseudo="poly").pseudo
 
 
 def slow_cell(model: RoutedModel, x: FloatArray) -> int:
@@ -136,6 +137,9 @@ def test_counted_cost_and_a_constant_function_that_costs_nothing() -> None:
     assert np.array_equal(before[:, [0, 2]], after[:, [0, 2]])
     assert np.array_equal(after[:, 1], -model.rho[[3] * 5, 1])
     assert less.multiply_adds(rows) == 4 * 9 + 30 * (9 + 2)
+    idle = replace(POLY, coef=np.zeros((3, len(POLY.pairs))))
+    assert replace(model, pseudo=idle).multiply_adds(rows) == 4 * 9 + 30 * (9 + 3) + POLY.sizes[3] * (1 + 3)
+    assert centers_on_the_way(np.array([1, 2, 0, 0])).tolist() == [2, 2]
 
 
 def test_equally_near_centers_go_to_the_first() -> None:
@@ -156,7 +160,6 @@ def test_one_vs_rest_takes_the_largest_value_of_three_classes_without_probabilit
             Head("epsilon_svr" if labels is None else "c_svc", labels, **others, one_vs_rest=True)
 
 
-POLY: Any = routed(tree=False, pseudo="poly").pseudo
 BEYOND = np.repeat([5, 2, 0, 30], POLY.sizes)[:, None] + [0, 0]
 #: The kind of pseudo landmarks, if they are changed and not the model; what is changed, and what is said.
 CONTRADICTIONS: list[tuple[str | None, dict[str, Any], str]] = [
@@ -178,7 +181,7 @@ CONTRADICTIONS: list[tuple[str | None, dict[str, Any], str]] = [
     ("poly", {"sizes": np.array([1, 1, 1, 1])}, "pseudo_sizes: not the sizes of the cells"),
     ("poly", {"pairs": np.zeros((1, 2), int)}, "pseudo_pair: pairs of shape (1, 2)"),
     ("poly", {"pairs": BEYOND}, "pseudo_pair: a landmark that its cell does not have"),
-    ("poly", {"pairs": POLY.pairs - BEYOND}, "pseudo_pair: a landmark that its cell does not have"),
+    ("poly", {"pairs": 0 * BEYOND - 1}, "pseudo_pair: a landmark that its cell does not have"),
     ("poly", {"distances": np.zeros(3)}, "pseudo_pair: pairs of shape"),
     ("triangle", {"distances": np.zeros(3)}, "pseudo_distance: not the distances"),
 ]

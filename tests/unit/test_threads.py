@@ -94,13 +94,19 @@ def test_results_keep_their_order_and_the_first_item_that_fails_names_the_error(
     assert map_in_threads(work, [], 4) == []
 
     def fail(item: int) -> None:
+        begun.append(item)
         if item >= 3:
-            time.sleep(0.05 if item == 3 else 0)
+            time.sleep(0.05 if item == 3 else 0.01)
             raise ValueError(f"item {item}")
 
     for count in (1, 2, 8):
+        begun: list[int] = []
+        before = threading.enumerate()
         with pytest.raises(ValueError, match="item 3"):
-            map_in_threads(fail, range(100), count)
+            map_in_threads(fail, range(1000), count)
+        for thread in set(threading.enumerate()).difference(before):
+            thread.join()
+        assert len(begun) < 500  # no others are started
 
 
 def test_an_interrupt_waits_for_no_item_on_another_thread() -> None:
