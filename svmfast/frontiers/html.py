@@ -19,7 +19,8 @@ def as_html(found: Frontier) -> bytes:
     chosen = next((i for i, point in enumerate(found.points) if point is found.recommended), -1)
     body = [f"<h1>{text(found.exact_path)}</h1>", *_recommendation(found), "<h2>All models</h2>"]
     body += _chart(found, heads, lines)
-    body += ["<h2>What was tried, and why it was not chosen</h2>", table(heads, lines, notes, chosen)]
+    caption = "Each model's figures, and why it was not chosen. A click on a column's head sorts."
+    body += ["<h2>What was tried</h2>", table(caption, heads, lines, notes, chosen)]
     body.append(f'<p class="soft">{text(legend(found))}</p>')
     if found.missing:
         body += ["<h2>Not in the table</h2>", "<ul>"]

@@ -16,7 +16,24 @@
     tip.style.top = `${box.bottom + 8 + scrollY}px`;
   };
   const hide = () => { tip.style.display = "none"; };
-  for (const mark of all(".mark")) {
+  // From left to right; the tab key stops at the recommended mark, or the first, and arrow keys go on from there.
+  const across = (mark) => mark.getBoundingClientRect().left;
+  const marks = all(".mark").sort((a, b) => across(a) - across(b));
+  const chosen = marks.find((mark) => mark.querySelector(".chosen")) ?? marks[0];
+  chosen?.setAttribute("tabindex", "0");
+  // On a narrow screen the figure scrolls.
+  const frame = chosen?.closest(".scroll");
+  if (frame) frame.scrollLeft += across(chosen) - frame.getBoundingClientRect().left - frame.clientWidth / 2;
+  for (const [place, mark] of marks.entries()) {
+    mark.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      const next = step && marks[place + step];
+      if (!next) return;
+      event.preventDefault();
+      mark.setAttribute("tabindex", "-1");
+      next.setAttribute("tabindex", "0");
+      next.focus();
+    });
     mark.addEventListener("pointerenter", () => show(mark));
     mark.addEventListener("pointerleave", hide);
     mark.addEventListener("focus", () => show(mark));

@@ -24,8 +24,9 @@ def page(title: str, body: Sequence[str]) -> bytes:
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<link rel="icon" href="data:,">',
         f"<title>{text(title)}</title>",
-        f"<style>\n{style}</style></head><body>",
+        f"<style>\n{style}</style></head><body><main>",
         *body,
+        "</main>",
         '<div id="tip" role="status"></div>',
         f"<script>\n{script}</script>",
         "</body></html>",
@@ -33,9 +34,11 @@ def page(title: str, body: Sequence[str]) -> bytes:
     return ("\n".join(parts) + "\n").encode()
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str], chosen: int) -> str:
+def table(
+    caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str], chosen: int
+) -> str:
     """A table that a click on a column's head sorts; a note stands below the first cell of each row."""
-    out = ['<div class="scroll"><table class="sortable"><thead><tr>']
+    out = [f'<div class="scroll"><table class="sortable"><caption>{text(caption)}</caption><thead><tr>']
     out += [f'<th scope="col">{text(head)}</th>' for head in heads]
     out.append("</tr></thead><tbody>")
     for number, ((first, *others), note) in enumerate(zip(rows, notes, strict=True)):

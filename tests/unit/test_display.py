@@ -78,7 +78,7 @@ def example() -> bytes:
     ]
     rows = [["b", "*", "~2,000"], ["c", "", "3"], ["a", "", "-"]]
     body = [f"<h1>{text(HOSTILE)}</h1>", scatter(marks, 0.5, HOSTILE, HOSTILE)]
-    return page(HOSTILE, [*body, table(["name", "", HOSTILE], rows, [HOSTILE, "", ""], 1)])
+    return page(HOSTILE, [*body, table(HOSTILE, ["name", "", HOSTILE], rows, [HOSTILE, "", ""], 1)])
 
 
 def test_a_page_is_whole_and_needs_no_network() -> None:
@@ -117,7 +117,11 @@ const mark = document.querySelectorAll(".mark")[2];
 mark.dispatchEvent(new PointerEvent("pointerenter"));
 out.push(tip.style.display, tip.children[1].textContent);
 mark.dispatchEvent(new PointerEvent("pointerleave"));
-document.body.dataset.found = [...out, tip.style.display].join("|");
+const stops = () => [...document.querySelectorAll(".mark[tabindex='0']")];
+const left = () => stops()[0].dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowLeft" }));
+out.push(tip.style.display, stops()[0].textContent.slice(0, 4));
+left(); left(); left();
+document.body.dataset.found = [...out, stops().length, stops()[0].textContent.slice(0, 5)].join("|");
 </script>
 """
 
@@ -129,7 +133,8 @@ def test_a_browser_sorts_and_shows(tmp_path: Path) -> None:
     words = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
     words = [str(CHROMIUM), *words, "--dump-dom", path.as_uri()]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
-    assert re.findall(r'data-found="([^"]*)"', done.stdout) == ["cba|bca|abc|block|0.2% differs|none"]
+    shown = "cba|bca|abc|block|0.2% differs|none|fast|1|exact"
+    assert re.findall(r'data-found="([^"]*)"', done.stdout) == [shown]
 
 
 DIGITS = "models/digits_nu_rbf.model models/digits_c_rbf_prob.model --data data/digits.test"
