@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,13 +16,14 @@ from blocks import blocks_of
 from program import data, model
 
 import svmfast
-from svmfast.errors import OptionError, UnsupportedError
+from svmfast.errors import OptionError
 from svmfast.evaluation import bound_check, timing
 from svmfast.evaluation.timing import Rounds
 from svmfast.frontiers import racing
 from svmfast.frontiers.racing import FIRST, LEAST_ROUNDS, Racing
-from svmfast.models.head import Head
 from svmfast.rows import Rows
+
+Call = Callable[[], None]
 
 
 class Machine:
@@ -42,7 +44,7 @@ class Machine:
 
     def call(
         self, name: str, seconds: float, slowed: bool = False, waits: Callable[[], float] = float
-    ) -> Callable[[], None]:
+    ) -> Call:
         def run() -> None:
             self.calls.append(name)
             wait = waits()
@@ -51,6 +53,14 @@ class Machine:
 
         return run
 
+    def rounds(self, n: int, exact: Call, fast: Call, seconds: float = 0.05) -> Rounds:
+        """Time n rounds of two calls."""
+        made = Rounds("exact", exact, 0.1)
+        made.add("fast", fast, seconds)
+        for _ in range(n):
+            made.round(["fast"])
+        return made
+
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
@@ -58,8 +68,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 def test_a_first_call_is_repeated_unless_it_is_slow(machine: Machine) -> None:
-    durations = iter([9.0, 1.0, 9.0])
-    results = itertools.count()
+    durations, results = iter([9.0, 1.0, 9.0]), itertools.count()
 
     def call() -> int:
         machine.now += next(durations)
@@ -69,17 +78,13 @@ def test_a_first_call_is_repeated_unless_it_is_slow(machine: Machine) -> None:
     assert timing.first_call(call, slow=9.0) == (2, 9.0)
 
 
-def test_timing_of_equally_fast_calls_ends_early(machine: Machine) -> None:
+def test_timing_ends_early_or_is_reported_as_undecided(machine: Machine) -> None:
     calls = {name: machine.call(name, seconds) for name, seconds in (("exact", 0.1), ("fast", 0.002))}
     speeds = timing.race(calls, limit_seconds=1000)
-    assert speeds["exact"].ratio == 1
-    assert (speeds["fast"].ratio, speeds["fast"].samples) == (pytest.approx(50), 6)
-    assert speeds["fast"].narrow
+    assert (speeds["exact"].ratio, speeds["fast"].ratio) == (1, pytest.approx(50))
+    assert (speeds["fast"].samples, speeds["fast"].narrow) == (6, True)
     # Samples of both take equally long; two calls are the warm-up.
     assert [machine.calls.count(name) for name in calls] == [8, 302]
-
-
-def test_an_undecided_timing_is_reported(machine: Machine) -> None:
     rng = np.random.default_rng(0)
 
     def busy() -> float:
@@ -91,9 +96,8 @@ def test_an_undecided_timing_is_reported(machine: Machine) -> None:
     assert not speeds["fast"].narrow
     assert speeds["fast"].low < 1 < speeds["fast"].high
     # Each is timed at least once, however short the time.
-    speeds = timing.race(calls, limit_seconds=0)
-    assert speeds["fast"].samples == 1
-    assert (speeds["fast"].low, speeds["fast"].high) == (0, math.inf)
+    fast = timing.race(calls, limit_seconds=0)["fast"]
+    assert (fast.samples, fast.low, fast.high) == (1, 0, math.inf)
 
 
 @pytest.mark.parametrize("n", [1, 5, 6, 9, 20, 41])
@@ -114,19 +118,9 @@ def test_bounds_do_not_depend_on_the_blocks(size: int) -> None:
     found = bound_check.check_data(lambda: blocks_of(rows, size))
     dense = rows.to_dense()
     assert (found.rows, found.features) == (4000, 15)
-    assert found.paper is not None
     assert found.paper.max_squared_norm == pytest.approx((dense**2).sum(axis=1).max(), rel=1e-14)
     mean = bound_check.mean_of(blocks_of(rows, size))
-    assert mean is not None
-    assert np.array_equal(mean, np.cumsum(dense, axis=0)[-1] / 4000)  # added in the order of the rows
-
-
-def test_wide_data_have_a_bound_without_a_mean() -> None:
-    wide = Rows(np.array([0, 1]), np.array([2**31 - 2], np.int32), np.array([2.0]), 2**31 - 1)
-    found = bound_check.check_data(lambda: [wide], 0.01)
-    assert found.centered is None
-    assert found.paper is not None
-    assert (found.paper.gamma_max, found.features, found.inside) == (1 / 16, 2**31 - 1, True)
+    np.testing.assert_array_equal(mean, np.cumsum(dense, axis=0)[-1] / 4000)  # added in the order of the rows
 
 
 def test_the_bound_of_a_model_takes_the_norms_of_its_vectors_and_of_the_rows() -> None:
@@ -136,50 +130,31 @@ def test_the_bound_of_a_model_takes_the_norms_of_its_vectors_and_of_the_rows() -
     rows = 3 * svmfast.read_svmlight(data("breast.test")).rows.to_dense()
     found = svmfast.bound_check(rows, model=exact)
     for bound, center in ((found.paper, 0 * vectors[0]), (found.centered, vectors.mean(axis=0))):
-        largest = [np.linalg.norm(points - center, axis=1).max() for points in (vectors, rows)]
-        assert bound is not None
-        assert bound.gamma_max == pytest.approx(1 / (4 * largest[0] * largest[1]), rel=1e-12)
-        assert bound.max_squared_norm == pytest.approx(largest[1] ** 2, rel=1e-12)
-
-
-def test_rows_of_zeros_allow_any_gamma() -> None:
+        x, z = (np.linalg.norm(points - center, axis=1).max() for points in (vectors, rows))
+        assert (bound.gamma_max, bound.max_squared_norm) == pytest.approx((1 / (4 * x * z), z**2), rel=1e-12)
+    # Wide data have a bound without a mean, and rows of zeros allow any gamma.
+    wide = Rows(np.array([0, 1]), np.array([2**31 - 2], np.int32), np.array([2.0]), 2**31 - 1)
+    found = bound_check.check_data(lambda: [wide], 0.01)
+    assert (found.centered, found.paper.gamma_max) == (None, 1 / 16)
+    assert (found.features, found.inside) == (2**31 - 1, True)
     found = svmfast.bound_check(np.zeros((3, 2)), gamma=1e9)
-    assert found.paper is not None
-    assert (found.paper.gamma_max, found.inside) == (math.inf, True)
-    assert replace(found, center="mean").inside is True
-
-
-def test_a_linear_model_has_a_weight_vector_per_class() -> None:
-    for labels, expected in ((2, 1), (3, 3), (26, 26)):
-        assert Head("c_svc", np.arange(labels)).linear_functions == expected
-    assert Head("epsilon_svr").linear_functions == 1
-
-
-def test_predict_from_arrays_matrices_and_files() -> None:
-    given = svmfast.read_svmlight(data("breast.test"))
-    expected = np.loadtxt(str(model("breast_c_rbf")).replace("models", "golden").replace(".model", ".out"))
-    loaded = svmfast.load_model(model("breast_c_rbf"))
-    for rows in (given, given.rows, given.rows.to_dense(), given.rows.to_scipy()):
-        assert np.array_equal(svmfast.predict(loaded, rows, threads=1).predicted, expected)
-    assert np.array_equal(svmfast.predict(model("breast_c_rbf"), given).predicted, expected)
-    with pytest.raises(UnsupportedError, match="probability"):
-        svmfast.predict(loaded, given, probability=True)
-    answers = svmfast.predict(model("breast_c_rbf_prob"), given, probability=True)
-    assert answers.probabilities is not None
-    assert answers.probabilities.shape == (189, 2)
+    assert (found.paper.gamma_max, found.inside, replace(found, center="mean").inside) == (
+        math.inf,
+        True,
+        True,
+    )
 
 
 def test_compare_from_python() -> None:
-    exact = svmfast.load_model(model("photos_c_rbf"))
-    given = svmfast.read_svmlight(data("photos.test"))
+    exact, given = model("photos_c_rbf"), svmfast.read_svmlight(data("photos.test"))
     fast, _ = svmfast.approximate(exact)
-    named = svmfast.compare({"exact": exact, "fast": fast}, given, repeats=1)
+    named = svmfast.compare({"exact": svmfast.load_model(exact), "fast": fast}, given, repeats=1)
     assert [row.path for row in named.models] == ["exact", "fast"]
     assert json.loads(json.dumps(named.to_dict(), allow_nan=False))["models"][1]["bytes"] is None
-    bare = svmfast.compare({"e": model("photos_c_rbf"), "f": fast}, given.rows.to_dense(), repeats=1)
+    bare = svmfast.compare({"e": exact, "f": fast}, given.rows.to_dense(), repeats=1)
     assert [row.accuracy for row in bare.models] == [None, None]
     assert [row.labels_differing for row in bare.models] == [row.labels_differing for row in named.models]
-    assert bare.models[0].n_bytes == model("photos_c_rbf").stat().st_size
+    assert bare.models[0].n_bytes == exact.stat().st_size
     with pytest.raises(OptionError, match="need as many labels"):
         svmfast.compare({"exact": exact}, given.rows, [1, 2])
     with pytest.raises(OptionError, match="no model"):
@@ -188,14 +163,12 @@ def test_compare_from_python() -> None:
 
 def test_the_interval_covers_the_loads_of_the_whole_run(machine: Machine) -> None:
     """In one burst under load the interval is narrow, and wrong by a factor of two."""
-    burst = Rounds("exact", machine.call("exact", 0.1), 0.1)
-    burst.add("fast", machine.call("fast", 0.005, slowed=True), 0.005)
+    fast = machine.call("fast", 0.005, slowed=True)
     machine.load = 2.0
-    for _ in range(12):
-        burst.round(["fast"])
-    assert burst.wall("fast").high < 11
+    assert machine.rounds(12, machine.call("exact", 0.1), fast, 0.005).wall("fast").high < 11
     race = Racing(machine.call("exact", 0.1), machine)
-    race.add("fast", machine.call("fast", 0.005, slowed=True))
+    machine.load = 1.0
+    race.add("fast", fast)
     for load in (1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0):  # as candidates are made
         machine.now += 100.0
         machine.load = load
@@ -241,36 +214,25 @@ def test_what_can_be_recommended_gets_an_interval(machine: Machine, left: float)
 
 def test_a_load_that_only_slows_the_exact_model_makes_no_model_fast(machine: Machine) -> None:
     """Seen with two models, of which one was called 11 times as fast, and was 1.9 times as fast."""
-    rounds = Rounds("exact", machine.call("exact", 0.1, waits=lambda: 0.4), 0.1)
-    rounds.add("fast", machine.call("fast", 0.05), 0.05)
-    for _ in range(12):
-        rounds.round(["fast"])
-    speed = rounds.result().speeds["fast"]
-    assert speed.clock == "processor"
-    assert (speed.low, speed.ratio, speed.high) == pytest.approx((2, 2, 2))
+    exact = machine.call("exact", 0.1, waits=lambda: 0.4)
+    speed = machine.rounds(12, exact, machine.call("fast", 0.05)).result().speeds["fast"]
+    assert (speed.clock, speed.low, speed.ratio, speed.high) == ("processor", *[pytest.approx(2)] * 3)
 
 
 @pytest.mark.parametrize(("wait", "clock"), [(0.0, "wall"), (0.02, "wall"), (0.1, "processor")])
 def test_a_single_sample_has_no_interval(machine: Machine, wait: float, clock: str) -> None:
     """It is of the wall clock, unless the exact model alone was made to wait by a quarter of its time."""
-    rounds = Rounds("exact", machine.call("exact", 0.1, waits=lambda: wait), 0.1)
-    rounds.add("fast", machine.call("fast", 0.05), 0.05)
-    rounds.round(["fast"])
-    speeds = rounds.result().speeds
+    exact = machine.call("exact", 0.1, waits=lambda: wait)
+    speeds = machine.rounds(1, exact, machine.call("fast", 0.05)).result().speeds
     assert (speeds["fast"].clock, speeds["exact"].clock) == (clock, "wall")
     assert (speeds["fast"].low, speeds["fast"].high) == (0, math.inf)
 
 
 @pytest.mark.parametrize(("waits", "clock"), [([0.0], "wall"), ([0.0, 0.3, 0.02, 0.1], "processor")])
-def test_the_clock_is_the_one_whose_ratios_vary_less(
-    machine: Machine, waits: list[float], clock: str
-) -> None:
+def test_the_clock_is_the_one_whose_ratios_vary_less(machine: Machine, waits: Any, clock: str) -> None:
     """The interval of processor times reaches down to the wall clock's ratio, and not up to it."""
     turns = itertools.cycle(waits)
-    rounds = Rounds("exact", machine.call("exact", 0.1), 0.1)
-    rounds.add("fast", machine.call("fast", 0.05, waits=lambda: next(turns)), 0.1)
-    for _ in range(12):
-        rounds.round(["fast"])
-    speed = rounds.result().speeds["fast"]
+    fast = machine.call("fast", 0.05, waits=lambda: next(turns))
+    speed = machine.rounds(12, machine.call("exact", 0.1), fast, 0.1).result().speeds["fast"]
     assert (speed.clock, speed.ratio, speed.high) == (clock, pytest.approx(2), pytest.approx(2))
     assert (speed.low < 1.5) == (clock == "processor")

@@ -124,7 +124,8 @@ def test_regression_answers_the_value() -> None:
     np.testing.assert_array_equal(answers, [1.5, -2.0])
     answers[0] = 9
     assert decisions[0, 0] == 1.5
-    assert (head.has_probability, head.n_classes) == (True, 2)
+    assert (head.has_probability, head.n_classes, head.linear_functions) == (True, 2, 1)
+    assert [Head("c_svc", np.arange(k)).linear_functions for k in (2, 3, 26)] == [1, 3, 26]
     with pytest.raises(UnsupportedError, match="probability estimates; train it with `probability`"):
         head.probabilities(decisions)
     with pytest.raises(OptionError, match=r"decision values of shape \(2, 3\); expected \(n, 1\)"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
-import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,50 +35,37 @@ def read(text: bytes) -> KernelExpansion:
     return parse_libsvm_model(text, "m")[0]
 
 
-def numbers(pointer: Any, count: int) -> NDArray[np.float64]:
-    return np.array([pointer[i] for i in range(count)], dtype=np.float64)
-
-
-def assert_same_as_libsvm(ours: KernelExpansion, theirs: Any) -> None:
-    """Compare with an svm_model in LIBSVM's memory, number by number."""
-    head, k = ours.head, theirs.nr_class
+def assert_same_as_libsvm(ours: KernelExpansion, path: Path) -> None:
+    """Compare with LIBSVM's own svm_model of a file, number by number."""
+    pointer = libsvm.libsvm.svm_load_model(str(path).encode())
+    assert pointer, "LIBSVM refuses the model"
+    theirs, head, kind = pointer.contents, ours.head, ours.kernel.kind
+    k = theirs.nr_class
     assert (theirs.l, k) == (len(ours.sv), head.n_classes)
-    names = ["c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr"]
-    assert names[theirs.param.svm_type] == head.svm_type
-    kernels = ["linear", "polynomial", "rbf", "sigmoid", "precomputed"]
-    assert kernels[theirs.param.kernel_type] == ours.kernel.kind
-    if ours.kernel.kind in ("polynomial", "rbf", "sigmoid"):
-        assert theirs.param.gamma == ours.kernel.gamma
-    if ours.kernel.kind in ("polynomial", "sigmoid"):
-        assert theirs.param.coef0 == ours.kernel.coef0
-    if ours.kernel.kind == "polynomial":
-        assert theirs.param.degree == ours.kernel.degree
+    assert ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")[theirs.param.svm_type] == head.svm_type
+    assert ("linear", "polynomial", "rbf", "sigmoid", "precomputed")[theirs.param.kernel_type] == kind
+    used = {"polynomial": ("gamma", "coef0", "degree"), "rbf": ("gamma",), "sigmoid": ("gamma", "coef0")}
+    for name in used.get(kind, ()):
+        assert getattr(theirs.param, name) == getattr(ours.kernel, name)
     pairs = k * (k - 1) // 2
-    np.testing.assert_array_equal(ours.rho, numbers(theirs.rho, pairs))
-    for mine, pointer, count in (
+    for mine, values, count in (
+        (ours.rho, theirs.rho, pairs),
         (head.labels, theirs.label, k),
         (ours.nr_sv, theirs.nSV, k),
         (head.prob_a, theirs.probA, pairs),
         (head.prob_b, theirs.probB, pairs),
         (head.density_marks, theirs.prob_density_marks, 10),
+        *((ours.sv_coef[row], theirs.sv_coef[row], theirs.l) for row in range(k - 1)),
     ):
-        assert (mine is None) == (not pointer)
+        assert (mine is None) == (not values)
         if mine is not None:
-            np.testing.assert_array_equal(mine, numbers(pointer, count))
-    for row in range(k - 1):
-        np.testing.assert_array_equal(ours.sv_coef[row], numbers(theirs.sv_coef[row], theirs.l))
+            np.testing.assert_array_equal(mine, [values[i] for i in range(count)])
     for i in range(theirs.l):
         a, b = ours.sv.indptr[i], ours.sv.indptr[i + 1]
-        shift = 0 if ours.kernel.kind == "precomputed" else 1
-        for j, (index, value) in enumerate(zip(ours.sv.indices[a:b], ours.sv.values[a:b], strict=True)):
-            assert (theirs.SV[i][j].index, theirs.SV[i][j].value) == (index + shift, value)
+        entries = [(theirs.SV[i][j].index, theirs.SV[i][j].value) for j in range(b - a)]
+        columns = ours.sv.indices[a:b] + (kind != "precomputed")
+        assert entries == list(zip(columns, ours.sv.values[a:b], strict=True))
         assert theirs.SV[i][b - a].index == -1
-
-
-def load_in_libsvm(path: Path) -> Any:
-    model = libsvm.libsvm.svm_load_model(str(path).encode())
-    assert model, "LIBSVM refuses the model"
-    return model.contents
 
 
 def training_rows(rng: np.random.Generator, n: int, kernel: int) -> list[dict[int, float]]:
@@ -100,77 +87,69 @@ def test_libsvms_own_files_round_trip_byte_for_byte(
     rows = training_rows(rng, 36, kernel)
     y = rng.normal(size=36) if svm_type >= 3 else np.array([7 * (i % k) - 10 for i in range(36)])
     options = f"-q -s {svm_type} -t {kernel} -b {probability} -n 0.3 -g 0.37 -r -0.1 -d 3 -c 0.7"
-    parameter = libsvm.svm_parameter(options)
     problem = libsvm.svm_problem(list(map(float, y)), rows, isKernel=kernel == 4)
-    trained = libsvm.libsvm.svm_train(problem, parameter)
+    trained = libsvm.libsvm.svm_train(problem, libsvm.svm_parameter(options))
     path = tmp_path / "m"
     assert libsvm.libsvm.svm_save_model(str(path).encode(), trained) == 0
     model = load_model(path)
     assert isinstance(model, KernelExpansion)
     assert model.head.has_probability == bool(probability)
     assert libsvm_model_bytes(model) == path.read_bytes()
-    assert_same_as_libsvm(model, load_in_libsvm(path))
+    assert_same_as_libsvm(model, path)
 
 
 @pytest.mark.parametrize("path", sorted(MODELS.glob("*.model")), ids=lambda p: p.stem)
 def test_fixture_models_are_read_as_libsvm_reads_them(path: Path, tmp_path: Path) -> None:
-    model = load_model(path)
+    model, again = load_model(path), tmp_path / "again"
     assert isinstance(model, KernelExpansion)
-    assert_same_as_libsvm(model, load_in_libsvm(path))
-    text = libsvm_model_bytes(model)
-    assert (text == path.read_bytes()) == (path.stem not in NOT_AS_LIBSVM_WRITES)
-    (tmp_path / "again").write_bytes(text)
-    assert_same_as_libsvm(model, load_in_libsvm(tmp_path / "again"))
+    again.write_bytes(libsvm_model_bytes(model))
+    assert (again.read_bytes() == path.read_bytes()) == (path.stem not in NOT_AS_LIBSVM_WRITES)
+    for place in (path, again):
+        assert_same_as_libsvm(model, place)
 
 
-def awkward_float(rng: np.random.Generator) -> float:
-    """Return a finite double of a kind that stresses number text."""
-    kind = rng.integers(6)
-    if kind == 0:
-        value = struct.unpack("d", rng.bytes(8))[0]
-        return float(value) if np.isfinite(value) else 0.0
-    if kind == 1:
-        return float(
-            rng.choice([0.0, -0.0, 5e-324, -2.2250738585072014e-308, 1.7976931348623157e308, 1e8, -1e15])
-        )
-    if kind == 2:
-        return round(float(rng.uniform(-100, 100)), int(rng.integers(10)))
-    if kind == 3:  # halfway cases of the eighth digit
-        return float(f"{rng.integers(10**7, 10**8)}5e{rng.integers(-14, 6)}")
-    if kind == 4:
-        return float(rng.integers(-(10**9), 10**9)) * 10.0 ** rng.integers(-15, 15)
-    return float(f"{rng.uniform(-1, 1):.{rng.integers(1, 10)}f}e{rng.integers(-12, 12)}")
+def awkward_floats(rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return finite doubles of kinds that stress number text."""
+    uniform, n = rng.uniform(-1, 1, 50), range(50)
+    values = np.array([
+        *np.frombuffer(rng.bytes(400)),
+        *(0.0, -0.0, 5e-324, -2.2250738585072014e-308, 1.7976931348623157e308, 1e8, -1e15),
+        *(round(100 * uniform[i], i % 10) for i in n),
+        *(float(f"{rng.integers(10**7, 10**8)}5e{rng.integers(-14, 6)}") for _ in n),  # halfway
+        *(rng.integers(-(10**9), 10**9, 50) * 10.0 ** rng.integers(-15, 15, 50)),
+        *(float(f"{uniform[i]:.{1 + i % 9}f}e{rng.integers(-12, 12)}") for i in n),
+    ])  # fmt: skip
+    return values[np.isfinite(values)]
+
+
+def tokens(text: bytes) -> Any:
+    """Return what the native reader finds in a text: labels, three arrays of rows, and more."""
+    tokenizer = _core.SvmlightTokenizer(False, False, False, False, 1)
+    tokenizer.feed(bytearray(text + bytes(_core.TEXT_PADDING)), 0, len(text), 1)
+    return tokenizer.take()
+
+
+def read_alone(token: str) -> list[NDArray[np.float64]]:
+    """Return the labels that the native reader finds in a line with this token, and that of models."""
+    return [tokens(token.encode() + b"\n")[0], ModelText(token.encode(), "").numbers_at(0, 1, "float64")[0]]
 
 
 @settings(max_examples=3 * settings.default.max_examples)
 @given(st.integers(0, 2**32 - 1))
 def test_numbers_are_printed_as_c_prints_them(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    values = np.array([awkward_float(rng) for _ in range(300)])
+    values = awkward_floats(np.random.default_rng(seed))
     n = len(values)
-    zeros = np.zeros(n, np.int32)
-    text = _core.write_rows(values[None, :], np.arange(n + 1), zeros, values, 1, 8)
+    text = _core.write_rows(values[None, :], np.arange(n + 1), np.zeros(n, np.int32), values, 1, 8)
     # A support vector's value with eight digits, as LIBSVM writes it, if they suffice; else with all digits.
     for line, value in zip(text.decode().splitlines(), values, strict=True):
         coefficient, _, written = line.partition(" 1:")
         short = "%.8g" % value  # noqa: UP031 (this is C's printf)
         assert coefficient == "%.17g" % value  # noqa: UP031
         assert (written == f"{short} ") == (float(short) == value)
-    tokenizer = _core.SvmlightTokenizer(False, False, False, False, 1)
-    padded = bytearray(text + bytes(_core.TEXT_PADDING))
-    assert tokenizer.feed(padded, 0, len(text), 1) is None
-    coef, _, _, read, *_ = tokenizer.take()
-    assert coef.tobytes() == values.tobytes()
-    assert read.tobytes() == values.tobytes()
+    coef, _, _, read, *_ = tokens(text)
+    assert coef.tobytes() == read.tobytes() == values.tobytes()
     eight_digits = np.array([float(f"{v:.8g}") for v in values])
     assert _core.round_digits(values, 8).tobytes() == eight_digits.tobytes()
-
-
-def read_as_label(token: str) -> np.ndarray:
-    """Return the labels that the native reader finds in a line with this token."""
-    tokenizer, line = _core.SvmlightTokenizer(False, False, False, False, 1), token.encode() + b"\n"
-    tokenizer.feed(bytearray(line + bytes(_core.TEXT_PADDING)), 0, len(line), 1)
-    return tokenizer.take()[0]
 
 
 @settings(max_examples=6 * settings.default.max_examples)
@@ -180,16 +159,18 @@ def test_numbers_are_read_as_python_reads_them(token: str) -> None:
         expected = float(token)
     except ValueError:
         expected = np.inf
-    for found in read_as_label(token), ModelText(token.encode(), "").numbers_at(0, 1, "float64")[0]:
+    for found in read_alone(token):
         assert len(found) == np.isfinite(expected)
         if len(found):
             assert found.tobytes() == np.array([expected]).tobytes()
 
 
-@pytest.mark.parametrize("token", ["nan", "inf", "-inf", "infinity", "0x10", "1_0", "1e", "1e+", "--1", "+-1", "1f", "1.2.3", "١"])  # fmt: skip # noqa: E501
+OTHERS = "nan inf -inf infinity 0x10 1_0 1e 1e+ --1 +-1 1f 1.2.3 ١"
+
+
+@pytest.mark.parametrize("token", OTHERS.split())
 def test_other_spellings_are_not_numbers(token: str) -> None:
-    assert len(read_as_label(token)) == 0
-    assert ModelText(token.encode(), "").numbers_at(0, 1, "float64")[1] == 0
+    assert [len(found) for found in read_alone(token)] == [0, 0]
 
 
 TEXT = (MODELS / "iris_c_rbf_prob.model").read_bytes()
@@ -202,95 +183,79 @@ def test_a_packed_model_is_known_by_its_content(pack: Any, tmp_path: Path) -> No
     assert (loaded.format, loaded.text, loaded.warnings) == ("libsvm-model", TEXT, ())
 
 
-def test_line_ends_and_blanks_do_not_matter() -> None:
-    header, vectors = TEXT.split(b"SV\n")
-    for text in (
+HEADER, VECTORS = TEXT.split(b"SV\n")
+KEYS = HEADER.splitlines(keepends=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT,
         TEXT.replace(b"\n", b"\r\n"),
         TEXT.replace(b" \n", b"\n"),
         TEXT.replace(b"\n", b" \t\n"),
-        header.replace(b"\n", b" ") + b"\nSV\n" + vectors,
+        HEADER.replace(b"\n", b" ") + b"\nSV\n" + VECTORS,
         TEXT + b"\n \r\n",
         b"\n" + TEXT,
-    ):
-        assert libsvm_model_bytes(read(text)) == TEXT
-
-
-def test_keys_may_be_in_any_order_that_libsvm_reads() -> None:
-    lines = TEXT[: TEXT.index(b"SV\n")].splitlines(keepends=True)
-    vectors = TEXT[TEXT.index(b"SV\n") :]
-    lines.insert(0, lines.pop(3))  # nr_class
-    assert libsvm_model_bytes(read(b"".join([lines[0], *reversed(lines[1:])]) + vectors)) == TEXT
-
-
-def test_a_missing_last_line_end_is_reported() -> None:
-    assert parse_libsvm_model(TEXT, "m")[1] == []
-    model, warnings = parse_libsvm_model(TEXT[:-1], "m")
-    n = TEXT.count(b"\n")
-    assert warnings == [f"m:{n}: the last line has no line end; check that the file is complete"]
-    assert libsvm_model_bytes(model) == TEXT
-
-
-@pytest.mark.parametrize("end", [b"\r", b"\n\r", b"\n \r", b"\n\r\n\r"])
-def test_half_a_line_end_at_the_end_is_reported(end: bytes) -> None:
-    text = TEXT[:-1] + end
+        # Any order that LIBSVM reads: the number of classes first. Parameters that the kernel lacks.
+        b"".join([KEYS[3], *reversed(KEYS[:3] + KEYS[4:])]) + b"SV\n" + VECTORS,
+        TEXT.replace(b"kernel_type rbf\n", b"kernel_type rbf\ndegree 3\ncoef0 0\n"),
+        # The last line end is missing, or half of it: this is reported.
+        *(TEXT[:-1] + end for end in (b"", b"\r", b"\n\r", b"\n \r", b"\n\r\n\r")),
+    ],
+)
+def test_other_forms_of_a_text_are_read(text: bytes) -> None:
     model, warnings = parse_libsvm_model(text, "m")
-    n = text.count(b"\n") + 1
-    assert warnings == [f"m:{n}: the last line has no line end; check that the file is complete"]
     assert libsvm_model_bytes(model) == TEXT
+    line = text.count(b"\n") + 1
+    last = f"m:{line}: the last line has no line end; check that the file is complete"
+    assert warnings == ([] if text.endswith(b"\n") else [last])
 
 
-def test_parameters_that_the_kernel_lacks_are_accepted() -> None:
-    model = read(TEXT.replace(b"kernel_type rbf\n", b"kernel_type rbf\ndegree 3\ncoef0 0\n"))
-    assert libsvm_model_bytes(model) == TEXT
-
-
-def test_gamma_may_be_zero_without_features() -> None:
-    # As svm-train writes for rows that have only labels.
-    text = b"svm_type epsilon_svr\nkernel_type rbf\ngamma 0\nnr_class 2\ntotal_sv 1\nrho -1\nSV\n1 \n"
-    assert libsvm_model_bytes(read(text)) == text
-
-
-def test_a_model_without_support_vectors() -> None:
-    text = b"svm_type nu_svr\nkernel_type linear\nnr_class 2\ntotal_sv 0\nrho -2.5\nSV\n"
+@pytest.mark.parametrize(
+    "text",
+    [
+        # As svm-train writes for rows that have only labels.
+        b"svm_type epsilon_svr\nkernel_type rbf\ngamma 0\nnr_class 2\ntotal_sv 1\nrho -2.5\nSV\n0 \n",
+        b"svm_type nu_svr\nkernel_type linear\nnr_class 2\ntotal_sv 0\nrho -2.5\nSV\n",
+    ],
+)
+def test_no_features_and_no_support_vectors(text: bytes) -> None:
     model = read(text)
     assert libsvm_model_bytes(model) == text
     np.testing.assert_array_equal(model.decision_values(Rows.from_dense([[1.0, 2.0]])), [[2.5]])
 
 
-def expansion(**changes: Any) -> KernelExpansion:
-    parts: dict[str, Any] = {
-        "labels": np.array([1, -1]), "gamma": 0.5, "values": [[1.0, 0.0]], "coef": [[0.5]], "rho": [0.25],
-    } | changes  # fmt: skip
-    head = Head("c_svc", parts["labels"])
-    dense = np.array(parts["values"])
-    sv = Rows(np.array([0, 2]), np.array([0, 1], np.int32), dense[0], 2)
-    kernel = Kernel("rbf", parts["gamma"])
-    return KernelExpansion(
-        head, kernel, sv, np.array(parts["coef"]), np.array(parts["rho"]), np.array([1, 0])
-    )
+ONE = KernelExpansion(
+    Head("c_svc", np.array([1, -1])),
+    Kernel("rbf", 0.5),
+    Rows(np.array([0, 2]), np.array([0, 1], np.int32), np.array([1.0, 0.0]), 2),
+    np.array([[0.5]]),
+    np.array([0.25]),
+    np.array([1, 0]),
+)
+NAN = Rows(ONE.sv.indptr, ONE.sv.indices, np.array([1, np.nan]), 2)
+LABELS = "LIBSVM's labels are 32-bit integers; choose smaller labels"
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"values": [[1.0, np.nan]]}, "a model with nan or inf in SV cannot be saved"),
-        ({"coef": [[np.inf]]}, "a model with nan or inf in sv_coef cannot be saved"),
-        ({"rho": [np.nan]}, "a model with nan or inf in rho cannot be saved"),
-        ({"gamma": np.nan}, "a model with nan or inf in gamma or coef0 cannot be saved"),
-        ({"labels": np.array([2**31, 0])}, "LIBSVM's labels are 32-bit integers; choose smaller labels"),
-        (
-            {"labels": np.array([-(2**31) - 1, 0])},
-            "LIBSVM's labels are 32-bit integers; choose smaller labels",
-        ),
+        ({"sv": NAN}, "a model with nan or inf in SV cannot be saved"),
+        ({"sv_coef": np.array([[np.inf]])}, "a model with nan or inf in sv_coef cannot be saved"),
+        ({"rho": np.array([np.nan])}, "a model with nan or inf in rho cannot be saved"),
+        ({"kernel": Kernel("rbf", np.nan)}, "a model with nan or inf in gamma or coef0 cannot be saved"),
+        ({"head": Head("c_svc", np.array([2**31, 0]))}, LABELS),
+        ({"head": Head("c_svc", np.array([-(2**31) - 1, 0]))}, LABELS),
     ],
 )
 def test_models_that_libsvm_cannot_read_are_not_written(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(UnsupportedError) as caught:
-        libsvm_model_bytes(expansion(**changes))
+        libsvm_model_bytes(replace(ONE, **changes))
     assert str(caught.value) == message
 
 
 def test_the_largest_labels_fit() -> None:
     labels = np.array([2**31 - 1, -(2**31)])
-    model = read(libsvm_model_bytes(expansion(labels=labels)))
+    model = read(libsvm_model_bytes(replace(ONE, head=Head("c_svc", labels))))
     np.testing.assert_array_equal(model.head.labels, labels)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -69,68 +70,81 @@ def test_take_slice_concatenate(dense: NDArray[np.float64], data: st.DataObject)
 
 def test_widths_may_differ() -> None:
     both = Rows.concatenate([Rows.from_dense([[1.0]]), Rows.from_dense([[0.0, 0.0, 2.0]])])
-    assert both.to_dense().tolist() == [[1, 0, 0], [0, 0, 2]]
+    assert (both.to_dense().tolist(), both.density) == ([[1, 0, 0], [0, 0, 2]], 2 / 6)
     assert (len(Rows.concatenate([])), Rows.empty(4).density) == (0, 0)
 
 
+X, Y = load_iris(return_X_y=True)
+PLAIN = svmfast.load_model(model("iris_c_rbf_prob"))
+PIPELINE = svmfast.from_sklearn(make_pipeline(StandardScaler(), SVC()).fit(X, Y))
+NAMED = svmfast.train(load_iris(as_frame=True).data, Y).model
+BIG = 2**31 - 1
 WIDE = sparse.csr_matrix((np.ones(2), np.array([0, 2**32]), np.array([0, 2])), shape=(1, 2**32 + 1))
+LARGE = np.full((1, 4), 10**400, dtype=object)
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("call", "given", "message"),
     [
+        (Rows.from_dense, [[[1, 2], [0, 3], [4, np.nan]]], "the array holds nan in row 3, column 2; every"),
         (
-            lambda: Rows.from_dense([[1, 2], [0, 3], [4, np.nan]]),
-            "the array holds nan in row 3, column 2; every",
-        ),
-        (
-            lambda: as_rows(sparse.csr_array([[1, 0], [0, 0], [0, np.inf]])),
+            as_rows,
+            [sparse.csr_array([[1, 0], [0, 0], [0, np.inf]])],
             "the matrix holds inf in row 3, column 2;",
         ),
-        (lambda: Rows.from_dense(np.ones((3, 1)))[::2], "Rows: only contiguous slices"),
-        (lambda: as_rows(WIDE), "Rows: 4,294,967,297 columns; at most 2,147,483,647"),
-        (lambda: svmfast.dcpred(np.eye(4)[:0], [], task="svc"), "no rows to train on$"),
+        (Rows.__getitem__, [Rows.empty(), slice(None, None, 2)], "Rows: only contiguous slices"),
+        (as_rows, [WIDE], "Rows: 4,294,967,297 columns; at most 2,147,483,647"),
+        (partial(svmfast.dcpred, task="svc"), [X[:0], []], "no rows to train on$"),
+        (svmfast.predict, [PLAIN, LARGE], "the data is a ndarray; expected an array of numbers"),
+        (svmfast.compare, [{"": PLAIN}, X[:1], LARGE[0, :1]], "`labels`: .* too large .*; expected numbers$"),
+        (svmfast.train, [X[:1], [object()]], "`labels` holds an object of type object; expected numbers or"),
+        (svmfast.train, [X[:1], [b"a"]], "`labels` holds an object of type bytes_; expected numbers or"),
+        (Rows, [[0, 10**9], [0], [1.0], 30], "indptr does not ascend within 0 to 1, the number of entries"),
+        (Rows, [[-1, 1], [0], [1.0], 30], "indptr does not ascend"),
+        (Rows, [[0, 2, 1, 2], [0, 1], [1.0, 2.0], 30], "indptr does not ascend"),
+        (Rows, [[0, 2**63 - 1, -(2**63), 1], [0], [1.0], 30], "indptr does not ascend"),
+        (Rows, [np.array([0, 2**64 - 1], np.uint64), [0], [1.0], 30], "indptr does not ascend"),
+        (Rows, [[], [], [], 30], "are inconsistent: they have 0, 0 and 0 entries"),
+        (Rows, [[0, 1], [0, 1], [1.0], 30], "are inconsistent: they have 2, 2 and 1 entries"),
+        (Rows, [[0, 1], [30], [1.0], 30], "column 30 is out of range for 30 columns"),
+        (Rows, [[0, 1], [-1], [1.0], 30], "column -1 is out of range for 30 columns"),
+        (Rows, [[0, 1], [2**32], [1.0], BIG], "column 4294967296 is out of range for 2,147,483,647 columns"),
+        (Rows, [[0, 1], [-(2**32)], [1.0], BIG], "column -4294967296 is out of range"),
+        (
+            Rows,
+            [np.array([0, 1], np.uint64), np.array([2**63], np.uint64), [1.0], BIG],
+            "column 9223372036854775808",
+        ),
+        (Rows, [[0, 1], [0], [1.0], 2**31], "2,147,483,648 columns; at most 2,147,483,647"),
+        (Rows, [[0, 1], [0], [1.0], -1], "-1 columns"),
+        (
+            Rows,
+            [[0, 1, 3], [0, 4, 4], [1.0, 2.0, 3.0], 30],
+            "the columns of row 2 are not in ascending order",
+        ),
+        (Rows, [[0, 2], [4, 3], [1.0, 2.0], 30], "the columns of row 1 are not in ascending order"),
+        (
+            Rows,
+            [[[0, 1]], [0], [1.0], 30],
+            "indptr is a 2-dimensional array of int64; expected 1 dimension of integ",
+        ),
+        (
+            Rows,
+            [[0.0, 1.0], [0], [1.0], 30],
+            "indptr is a 1-dimensional array of float64; expected 1 dimension",
+        ),
+        (Rows, [[0, 1], [0.5], [1.0], 30], "indices is a 1-dimensional array of float64"),
+        (
+            Rows,
+            [[0, 1], [0], [1j], 30],
+            "values is a 1-dimensional array of complex128; expected 1 dimension",
+        ),
+        (Rows, [[0, 1], [0], ["1"], 30], "values is a 1-dimensional array of <U1"),
     ],
 )
-def test_refusals(make: Callable[[], object], message: str) -> None:
-    with pytest.raises(OptionError, match=f"^{message}"):
-        make()
-
-
-BIG = 2**31 - 1
-
-
-@pytest.mark.parametrize(
-    ("indptr", "indices", "values", "n_columns", "message"),
-    [
-        ([0, 10**9], [0], [1.0], 30, "indptr does not ascend within 0 to 1, the number of entries"),
-        ([-1, 1], [0], [1.0], 30, "indptr does not ascend"),
-        ([0, 2, 1, 2], [0, 1], [1.0, 2.0], 30, "indptr does not ascend"),
-        ([0, 2**63 - 1, -(2**63), 1], [0], [1.0], 30, "indptr does not ascend"),
-        (np.array([0, 2**64 - 1], np.uint64), [0], [1.0], 30, "indptr does not ascend"),
-        ([], [], [], 30, "are inconsistent: they have 0, 0 and 0 entries"),
-        ([0, 1], [0, 1], [1.0], 30, "are inconsistent: they have 2, 2 and 1 entries"),
-        ([0, 1], [30], [1.0], 30, "column 30 is out of range for 30 columns"),
-        ([0, 1], [-1], [1.0], 30, "column -1 is out of range for 30 columns"),
-        ([0, 1], [2**32], [1.0], BIG, "column 4294967296 is out of range for 2,147,483,647 columns"),
-        ([0, 1], [-(2**32)], [1.0], BIG, "column -4294967296 is out of range"),
-        (np.array([0, 1], np.uint64), np.array([2**63], np.uint64), [1.0], BIG, "column 9223372036854775808"),
-        ([0, 1], [0], [1.0], 2**31, "2,147,483,648 columns; at most 2,147,483,647"),
-        ([0, 1], [0], [1.0], -1, "-1 columns"),
-        ([0, 1, 3], [0, 4, 4], [1.0, 2.0, 3.0], 30, "the columns of row 2 are not in ascending order"),
-        ([0, 2], [4, 3], [1.0, 2.0], 30, "the columns of row 1 are not in ascending order"),
-        ([[0, 1]], [0], [1.0], 30, "indptr is a 2-dimensional array of int64; expected 1 dimension of integ"),
-        ([0.0, 1.0], [0], [1.0], 30, "indptr is a 1-dimensional array of float64; expected 1 dimension"),
-        ([0, 1], [0.5], [1.0], 30, "indices is a 1-dimensional array of float64"),
-        ([0, 1], [0], [1j], 30, "values is a 1-dimensional array of complex128; expected 1 dimension"),
-        ([0, 1], [0], ["1"], 30, "values is a 1-dimensional array of <U1"),
-    ],
-)
-def test_objects_that_are_not_rows_are_refused(
-    indptr: Any, indices: Any, values: Any, n_columns: int, message: str
-) -> None:
-    with pytest.raises(OptionError, match=message):
-        Rows(indptr, indices, values, n_columns)
+def test_refused(call: Callable[..., object], given: list[Any], message: str) -> None:
+    with pytest.raises(OptionError, match=f"^{'Rows: .*' if call is Rows else ''}{message}"):
+        call(*given)
 
 
 def test_columns_are_checked_in_all_of_many_entries() -> None:
@@ -210,9 +224,7 @@ COMPRESSED = ("csr", "csc", "bsr")
     ("form", "name", "change"),
     [
         *product(COMPRESSED, ["indices"], [put(0, 10**9), put(-1, 10**9), put(0, -1)]),
-        *product(
-            COMPRESSED, ["indptr"], [put(-1, 10**6), put(1, 10**6), put(0, -3), lambda array: array[:2]]
-        ),
+        *product(COMPRESSED, ["indptr"], [put(-1, 10**6), put(1, 10**6), put(0, -3), lambda a: a[:2]]),
         *product(("csr", "csc"), ["indices"], [lambda array: array * 1.5]),
         *product((*COMPRESSED, "coo", "dia"), ["data"], [lambda array: array[:1], lambda array: array * 1j]),
         *product(["coo"], ("row", "col"), [put(0, -1), put(0, 10**9)]),
@@ -226,10 +238,6 @@ def test_an_invalid_matrix_is_refused(form: str, name: str, change: Callable[[An
         svmfast.predict(PLAIN, matrix)
 
 
-X, Y = load_iris(return_X_y=True)
-PLAIN = svmfast.load_model(model("iris_c_rbf_prob"))
-PIPELINE = svmfast.from_sklearn(make_pipeline(StandardScaler(), SVC()).fit(X, Y))
-NAMED = svmfast.train(load_iris(as_frame=True).data, Y).model
 MASKED = np.ma.masked_array(np.ones((4, 4)), np.eye(4))
 
 
@@ -256,32 +264,6 @@ def test_no_part_of_a_value_is_dropped(values: Any, message: str) -> None:
             train(np.eye(4), values[0])
     with pytest.raises(OptionError, match=f"^`labels` {message}"):
         svmfast.compare({"model": PLAIN}, np.eye(4), values[0])
-
-
-LARGE = np.full((1, 4), 10**400, dtype=object)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: svmfast.predict(PLAIN, LARGE), "the data is a ndarray; expected an array of numbers"),
-        (
-            lambda: svmfast.compare({"m": PLAIN}, X[:1], LARGE[0, :1]),
-            "`labels`: .* too large .*; expected numbers$",
-        ),
-        (
-            lambda: svmfast.train(X[:1], [object()]),
-            "`labels` holds an object of type object; expected numbers or",
-        ),
-        (
-            lambda: svmfast.train(X[:1], [b"a"]),
-            "`labels` holds an object of type bytes_; expected numbers or",
-        ),
-    ],
-)
-def test_values_that_are_no_numbers_are_refused(call: Callable[[], object], message: str) -> None:
-    with pytest.raises(OptionError, match=f"^{message}"):
-        call()
 
 
 FEW = r"^the data have 3 columns; expected at least 4, the number of the model's features$"
