@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import io
 import json
 import lzma
 import os
@@ -13,14 +12,14 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import zstandard
 from command import svmfast
-from program import data, model
+from program import data, model, nobody
 
 from svmfast.cli import main
 from svmfast.errors import InputError, WriteError
@@ -34,94 +33,85 @@ def listing(folder: Path) -> set[str]:
     return {p.name for p in folder.iterdir()}
 
 
-def test_appears_whole_and_only_at_the_end(tmp_path: Path) -> None:
+def write(path: Path | str, text: bytes) -> None:
+    with write_atomic(path) as out:
+        out.write(text)
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Iterator[Path]:
+    """A file that is there before, alone in its folder, and at the end still alone."""
     path = tmp_path / "out"
     path.write_bytes(b"old")
-    with write_atomic(path) as out:
+    yield path
+    assert listing(tmp_path) == {"out"}
+
+
+def test_appears_whole_and_only_at_the_end(old: Path) -> None:
+    with write_atomic(old) as out:
         out.write(b"new ")
         out.flush()
-        assert path.read_bytes() == b"old"
+        assert old.read_bytes() == b"old"
         out.write(b"text")
-    assert path.read_bytes() == b"new text"
-    assert listing(tmp_path) == {"out"}
+    assert old.read_bytes() == b"new text"
 
 
 @pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
-def test_failure_leaves_what_was_there(failure: type[BaseException], tmp_path: Path) -> None:
-    path = tmp_path / "out"
-    path.write_bytes(b"old")
-    with pytest.raises(failure), write_atomic(path) as out:  # noqa: PT012
-        out.write(b"half")
-        raise failure
-    assert path.read_bytes() == b"old"
-    assert listing(tmp_path) == {"out"}
-    with pytest.raises(failure), write_atomic(tmp_path / "fresh"):
-        raise failure
-    assert listing(tmp_path) == {"out"}
+def test_failure_leaves_what_was_there(failure: type[BaseException], old: Path) -> None:
+    for path in (old, old.with_name("fresh")):
+        with pytest.raises(failure), write_atomic(path) as out:  # noqa: PT012
+            out.write(b"half")
+            raise failure
+    assert old.read_bytes() == b"old"
 
 
 def test_permissions_follow_the_umask_or_the_old_file(tmp_path: Path) -> None:
-    path = tmp_path / "out"
-    before = os.umask(0o027)
+    path, before = tmp_path / "out", os.umask(0o027)
     try:
-        with write_atomic(path):
-            pass
+        write(path, b"")
         assert stat.S_IMODE(path.stat().st_mode) == 0o640
         path.chmod(0o6604)  # without set-user-ID and set-group-ID
-        with write_atomic(path):
-            pass
+        write(path, b"")
         assert stat.S_IMODE(path.stat().st_mode) == 0o604
     finally:
         os.umask(before)
 
 
-def test_symbolic_link_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
+def test_links_stay_and_devices_are_written_directly(tmp_path: Path) -> None:
     (tmp_path / "far").mkdir()
     (tmp_path / "link").symlink_to("far/out")
-    with write_atomic(tmp_path / "link") as out:
-        out.write(b"text")
+    write(tmp_path / "link", b"text")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "far" / "out").read_bytes() == b"text"
     assert listing(tmp_path / "far") == {"out"}
-
-
-def test_devices_are_written_directly(tmp_path: Path) -> None:
-    with write_atomic("/dev/null") as out:
-        out.write(b"text")
+    write("/dev/null", b"text")
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
-    fifo = tmp_path / "fifo"
+    fifo, got = tmp_path / "fifo", list[bytes]()
     os.mkfifo(fifo)
-    got: list[bytes] = []
     reader = threading.Thread(target=lambda: got.append(fifo.read_bytes()))
     reader.start()
-    with write_atomic(fifo) as out:
-        out.write(b"text")
+    write(fifo, b"text")
     reader.join()
     assert got == [b"text"]
     assert stat.S_ISFIFO(fifo.stat().st_mode)
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
-@pytest.mark.parametrize("size", [1, 1 << 20])
-def test_full_disk_is_reported(size: int) -> None:
-    with pytest.raises(WriteError) as caught, write_atomic("/dev/full") as out:
-        out.write(b"x" * size)
-    assert str(caught.value) == "/dev/full: cannot be written: No space left on device"
+def run(code: str, **how: Any) -> subprocess.CompletedProcess[bytes]:
+    program = "import os, resource, signal\nfrom svmfast.formats.target import write_atomic\n" + code
+    return subprocess.run([sys.executable, "-c", program], stderr=subprocess.PIPE, check=False, **how)
 
 
-def test_full_disk_leaves_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "out"
-    path.write_bytes(b"old")
+def test_a_full_disk_is_reported_and_leaves_nothing(old: Path) -> None:
+    for size in (1, 1 << 20):
+        with pytest.raises(WriteError, match=r"^/dev/full: cannot be written: No space left on device$"):
+            write("/dev/full", b"x" * size)
     code = (
-        "import resource, signal\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (10000, 10000))\n"
-        f"with write_atomic({str(path)!r}) as out:\n"
-        "    out.write(b'x' * 10001)\n"
+        f"with write_atomic({str(old)!r}) as out:\n    out.write(b'x' * 10001)\n"
     )
-    assert f"WriteError: {path}: cannot be written: File too large" in run(code).stderr.decode()
-    assert path.read_bytes() == b"old"
-    assert listing(tmp_path) == {"out"}
+    assert f"WriteError: {old}: cannot be written: File too large" in run(code).stderr.decode()
+    assert old.read_bytes() == b"old"
 
 
 @pytest.mark.parametrize(
@@ -136,78 +126,57 @@ def test_full_disk_leaves_nothing(tmp_path: Path) -> None:
         ("circle", "Too many levels of symbolic links"),
         ("into_none", "No such file or directory"),
         ("file/out", "Not a directory"),
+        ("x" * 256, "File name too long"),
     ],
 )
 def test_impossible_places(place: str, reason: str, tmp_path: Path) -> None:
     (tmp_path / "circle").symlink_to("circle")
     (tmp_path / "into_none").symlink_to("none/out")
     (tmp_path / "file").write_bytes(b"")
-    before = listing(tmp_path)
-    path = f"{tmp_path}/{place}"
-    with pytest.raises(WriteError) as caught, write_atomic(path):
-        pytest.fail("opened")
-    assert str(caught.value) == f"{path}: cannot be written: {reason}"
-    with pytest.raises(WriteError) as caught:
-        check_writable(path)
-    assert str(caught.value) == f"{path}: cannot be written: {reason}"
+    before, path = listing(tmp_path), f"{tmp_path}/{place}"
+    for call in (check_writable, lambda path: write(path, b"")):
+        with pytest.raises(WriteError) as caught:
+            call(path)
+        assert str(caught.value) == f"{path}: cannot be written: {reason}"
     assert listing(tmp_path) == before
 
 
 @pytest.mark.parametrize("name", ["x" * 254, "\u00e9" * 127, "x" + "\U0001f40d" * 63, "z" * 252 + ".gz"])
 def test_the_longest_names(name: str, tmp_path: Path) -> None:
-    with write_atomic(tmp_path / name) as out:
-        out.write(b"text")
+    write(tmp_path / name, b"text")
     assert listing(tmp_path) == {name}
-    too_long = tmp_path / ("x" * 256)
-    with pytest.raises(WriteError, match="File name too long"):
-        check_writable(too_long)
 
 
-def test_read_only_file_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "out"
-    path.write_bytes(b"old")
-    path.chmod(0o444)
-    if os.access(path, os.W_OK):  # the superuser may write anywhere
+def test_read_only_file_is_not_replaced(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old.chmod(0o444)
+    if os.access(old, os.W_OK):  # the superuser may write anywhere
         monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(WriteError, match="Permission denied"), write_atomic(path):
-        pytest.fail("opened")
-    assert path.read_bytes() == b"old"
-
-
-def run(code: str, **how: Any) -> subprocess.CompletedProcess[bytes]:
-    program = "from svmfast.formats.target import write_atomic\n" + code
-    return subprocess.run([sys.executable, "-c", program], stderr=subprocess.PIPE, check=False, **how)
+    with pytest.raises(WriteError, match="Permission denied"):
+        write(old, b"new")
+    assert old.read_bytes() == b"old"
 
 
 def test_standard_output_and_own_descriptors(tmp_path: Path) -> None:
     code = (
-        "print('before')\n"
+        "print('before', flush=True)\n"
         "for name in ('-', '/dev/stdout', '/dev/fd/1', '/proc/self/fd/1'):\n"
         "    with write_atomic(name) as out:\n"
         "        out.write(name.encode() + b'\\n')\n"
         "print('behind')\n"
     )
     expected = b"before\n-\n/dev/stdout\n/dev/fd/1\n/proc/self/fd/1\nbehind\n"
-    code = "import sys; p = print; print = lambda s: p(s, flush=True)\n" + code
     assert run(code, stdout=subprocess.PIPE).stdout == expected
     with open(tmp_path / "file", "wb") as file:
         run(code, stdout=file)
     assert (tmp_path / "file").read_bytes() == expected
     assert listing(tmp_path) == {"file"}
-
-
-def test_standard_output_reports_errors() -> None:
     code = "with write_atomic('-') as out: out.write(b'x' * 100000)"
     with open("/dev/full", "wb") as full:
         ran = run(code, stdout=full)
     assert ran.returncode == 1
     assert b"WriteError: -: cannot be written: No space left on device" in ran.stderr
-    # A reader that has gone is no error of the output: the program decides.
-    reading, writing = os.pipe()
-    os.close(reading)
-    with os.fdopen(writing, "wb") as gone:
-        ran = run(code, stdout=gone)
-    assert b"BrokenPipeError" in ran.stderr
+    with nobody() as gone:  # a reader that has gone is no error of the output: the program decides
+        assert b"BrokenPipeError" in run(code, stdout=gone).stderr
 
 
 def unzstd(packed: bytes) -> bytes:
@@ -224,9 +193,8 @@ UNPACK: dict[str, Callable[[bytes], bytes]] = {
 
 
 def content(path: Path, limit: int = 1 << 16) -> bytes:
-    out = b""
+    out, view = b"", memoryview(bytearray(limit))
     with open_source(path) as source:
-        view = memoryview(bytearray(limit))
         while count := source.readinto(view):
             out += bytes(view[:count])
     return out
@@ -237,41 +205,32 @@ def test_a_model_is_packed_by_its_name(ending: str, tmp_path: Path) -> None:
     plain, packed = tmp_path / "fast", tmp_path / f"fast{ending}"
     for path in (plain, packed):
         done = svmfast("approximate", model("breast_c_rbf"), "-o", path, "--json")
-        assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["bytes"] == path.stat().st_size
-    assert UNPACK[ending](packed.read_bytes()) == plain.read_bytes()
-    assert packed.read_bytes() != plain.read_bytes()
-    assert {path.name for path in tmp_path.iterdir()} == {plain.name, packed.name}
-    answers = {svmfast("predict", data("breast.test"), path).stdout for path in (plain, packed)}
-    assert len(answers) == 1
+    assert UNPACK[ending](packed.read_bytes()) == plain.read_bytes() != packed.read_bytes()
+    assert listing(tmp_path) == {plain.name, packed.name}
+    assert len({svmfast("predict", data("breast.test"), path).stdout for path in (plain, packed)}) == 1
     assert json.loads(svmfast("info", packed, "--json").stdout)["bytes"] == packed.stat().st_size
 
 
-@pytest.mark.parametrize("ending", [".xz"])
-def test_predictions_are_packed_by_their_name(ending: str, tmp_path: Path) -> None:
-    text = data("photos.test").read_bytes()
-    files = []
-    # For rows that arrive at once, or from a pipe in pieces of any size.
-    for words, stdin in (((data("photos.test"), "-j", "1"), b""), (("-", "-j", "2"), text)):
-        files.append(tmp_path / f"out{len(files)}{ending}")
-        done = svmfast("predict", words[0], model("photos_c_rbf"), files[-1], *words[1:], stdin=stdin)
-        assert done.returncode == 0, done.stderr
+def test_predictions_are_packed_by_their_name(tmp_path: Path) -> None:
+    """For rows that arrive at once, or from a pipe in pieces of any size."""
+    files, rows, exact = [tmp_path / f"{i}.xz" for i in range(2)], data("photos.test"), model("photos_c_rbf")
+    for out, given, threads in zip(files, (rows, "-"), "12", strict=True):
+        done = svmfast("predict", given, exact, out, "-j", threads, stdin=rows.read_bytes())
         assert done.stdout.startswith(b"Accuracy = ")
-    plain = svmfast("predict", "-q", data("photos.test"), model("photos_c_rbf")).stdout
-    assert [UNPACK[ending](file.read_bytes()) for file in files] == [plain, plain]
+    assert lzma.decompress(files[0].read_bytes()) == svmfast("predict", "-q", rows, exact).stdout
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_the_bytes_do_not_depend_on_the_pieces(ending: str, tmp_path: Path) -> None:
-    rng = random.Random(0)
+    rng, at = random.Random(0), 0
     text = b"".join(b"%d %.3g\n" % (rng.randrange(9), rng.random()) for _ in range(10_000)) * 14
     assert len(text) > 1 << 20
     whole, pieces = tmp_path / f"whole{ending}", tmp_path / f"pieces{ending}"
     with write_atomic(whole) as out:
         assert out.write(text) == len(text)
     with write_atomic(pieces) as out:
-        at = 0
         while at < len(text):
             size = rng.choice((1, 100, 70_000))
             out.write(memoryview(text)[at : at + size])
@@ -279,18 +238,18 @@ def test_the_bytes_do_not_depend_on_the_pieces(ending: str, tmp_path: Path) -> N
             at += size
     assert whole.read_bytes() == pieces.read_bytes()
     assert out.stored == whole.stat().st_size == stored_size(whole, text)
-    assert content(whole) == content(whole, 100) == text
+    assert content(whole) == content(whole, 100) == text == UNPACK[ending](whole.read_bytes())
+    assert (UNPACK[ending](Packer(ENDINGS[ending]).finish()), Packer(ENDINGS[ending]).pack(b"")) == (b"", b"")
+    write(whole, b"")
+    assert content(whole) == b""
 
 
 def test_a_limit_on_the_file_size_is_that_of_the_packed_file(tmp_path: Path) -> None:
     words = ("compress", model("breast_c_rbf"), "--max-bytes", "1k", "--data", data("breast.train"))
-    sizes = {}
     for name in ("plain", "packed.gz"):
         done = svmfast(*words, "--start", "kmeans", "--iterations", "5", "-o", tmp_path / name, "--json")
-        sizes[name] = (tmp_path / name).stat().st_size
-        assert json.loads(done.stdout)["bytes"] == sizes[name] <= 1 << 10, done.stderr
-    text = gzip.decompress((tmp_path / "packed.gz").read_bytes())
-    assert len(text) > 1 << 10  # more vectors fit
+        assert json.loads(done.stdout)["bytes"] == (tmp_path / name).stat().st_size <= 1 << 10, done.stderr
+    assert len(gzip.decompress((tmp_path / "packed.gz").read_bytes())) > 1 << 10  # more vectors fit
 
 
 @pytest.mark.parametrize("name", ["zstandard", "compression.zstd"])
@@ -298,19 +257,15 @@ def test_zstd_by_either_kind_of_module(name: str, tmp_path: Path, monkeypatch: p
     module = pytest.importorskip(name)
     monkeypatch.setattr(packing, "zstd_module", lambda: module)
     path, text = tmp_path / "x.zst", bytes(3_000_000) + random.Random(1).randbytes(300_000)
-    with write_atomic(path) as out:
-        out.write(text)
-    assert unzstd(path.read_bytes()) == text
-    for limit in (1000, 1 << 20):
-        assert content(path, limit) == text
-    path.write_bytes(path.read_bytes() * 2)  # members one after another
+    write(path, text)
+    packed = path.read_bytes()
+    assert unzstd(packed) == content(path, 1000) == content(path, 1 << 20) == text
+    path.write_bytes(packed * 2)  # members one after another
     assert content(path) == text * 2
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(InputError, match="the zstd data ends early"):
-        content(path)
-    path.write_bytes(b"\x28\xb5\x2f\xfd" + b"x" * 100)
-    with pytest.raises(InputError, match="the zstd data is damaged"):
-        content(path)
+    for damaged, why in ((packed[:-1], "ends early"), (b"\x28\xb5\x2f\xfd" + b"x" * 100, "is damaged")):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match=f"the zstd data {why}"):
+            content(path)
 
 
 def test_zstd_without_a_module_is_refused_before_the_work(
@@ -329,11 +284,3 @@ def test_zstd_without_a_module_is_refused_before_the_work(
         f"{packed}: packed with zstd; expected plain text, gzip, bzip2 or xz; install zstandard to read it\n"
     )
     assert not target.exists()
-
-
-def test_packing_no_bytes_makes_valid_files() -> None:
-    for ending, kind in ENDINGS.items():
-        assert UNPACK[ending](Packer(kind).finish()) == b""
-        assert Packer(kind).pack(b"") == b""
-    with open_source(io.BytesIO(Packer("gzip").finish())) as source:
-        assert source.readinto(memoryview(bytearray(10))) == 0
