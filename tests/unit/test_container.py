@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import itertools
-import re
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from hypothesis import strategies as st
 from meaning import FROZEN, meaning
 from sealing import START, packed, resealed, unpacked
 
-from svmfast import errors
 from svmfast.errors import FileAccessError, ModelContentError, ModelFormatError
 from svmfast.formats.container import MAJOR, MINOR, container_bytes, parse_model
 from svmfast.formats.detect import detect, file_kind
@@ -24,6 +22,7 @@ from svmfast.formats.model_files import load_model, model_bytes, open_model
 from svmfast.models.base import KINDS
 from svmfast.models.sizes import check_sizes, check_tree, check_width, total_of
 
+FIXTURES = FROZEN.parent
 TEXT = (FROZEN / "1.0" / "polynomial_one_class.model").read_bytes()
 OWN = [p for p in sorted(FROZEN.glob("*/*.model")) if p.read_bytes().startswith(START)]
 
@@ -44,6 +43,8 @@ def test_a_newer_minor_version_is_a_warning() -> None:
 
 
 SIZE = len(TEXT) - TEXT.index(b"\n") - 1
+DATA = FIXTURES / "data" / "iris.test"
+WORD = DATA.read_bytes().split()[0].decode()
 
 
 @pytest.mark.parametrize(
@@ -56,11 +57,26 @@ SIZE = len(TEXT) - TEXT.index(b"\n") - 1
         (TEXT[:-1], f": the file ends after {SIZE - 1:,} bytes; expected {SIZE:,} after the first line"),
         (TEXT + b"\n", f": text after the {SIZE:,} bytes of the model; expected the end of the file"),
         (TEXT.replace(b"gamma", b"gamna", 1), ": the file was changed after svmfast wrote it"),
+        (resealed(TEXT + b"\0"), ": not a valid model (model: bytes after the last array"),
+        (b"\n", ": the file is empty"),
+        (
+            DATA.read_bytes(),
+            f":1: not a model ('{WORD}'); expected it to begin with 'svm_type' or 'svmfast-model'",
+        ),
+        *(
+            (resealed(START + b"\n" + content), ": not a valid model")
+            for content in (
+                *(b"", b"{}", b"{}\n", b"[]\n", b'{"kind":["polynomial"]}\n', b"\xff\n"),
+                b'{"kind":"polynomial","kind":"polynomial"}\n',
+                b'{"kind":"cascade","fast":' * 2000 + b"}" * 2000 + b"\n",
+            )
+        ),
     ],
 )
 def test_a_broken_file_is_refused_with_its_own_message(text: bytes, message: str) -> None:
-    with pytest.raises(errors.ModelFormatError, match=re.escape(f"<bytes>{message}")):
+    with pytest.raises(ModelFormatError) as caught:
         open_model(text)
+    assert str(caught.value).startswith(f"<bytes>{message}")
 
 
 def changed(**parts: Any) -> bytes:
@@ -103,29 +119,11 @@ KIND = f"model: unknown kind of model ('cubic'); expected {' or '.join(KINDS)}"
     ids=str,
 )
 def test_parts_that_are_no_model(parts: dict[str, Any], message: str) -> None:
-    with pytest.raises(errors.ModelFormatError) as caught:
+    with pytest.raises(ModelFormatError) as caught:
         open_model(changed(**parts))
     told = str(caught.value)
     assert told.startswith(f"<bytes>: not a valid model ({message}")
     assert told.endswith("); expected it as svmfast writes it")
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        *(b"", b"{}", b"{}\n", b"[]\n", b'{"kind":["polynomial"]}\n', b"\xff\n"),
-        b'{"kind":"polynomial","kind":"polynomial"}\n',
-        b'{"kind":"cascade","fast":' * 2000 + b"}" * 2000 + b"\n",
-    ],
-)
-def test_headers_that_are_no_model(content: bytes) -> None:
-    with pytest.raises(errors.ModelFormatError, match="not a valid model"):
-        open_model(resealed(START + b"\n" + content))
-
-
-def test_more_bytes_than_the_arrays_need() -> None:
-    with pytest.raises(errors.ModelFormatError, match="bytes after the last array"):
-        open_model(resealed(TEXT + b"\0"))
 
 
 PIECES = [b"", b" ", b"\n", b"0", b"-", b"9999999999", b"\0", b"\xff", b"NaN", b"{", b"]", b",1"]
@@ -142,47 +140,45 @@ def test_no_damage_crashes_or_passes_for_something_else(data: st.DataObject) -> 
     again = resealed(bytes(text))
     try:
         written = model_bytes(parse_model(again, "m")[0])
-    except errors.ModelFormatError:
+    except ModelFormatError:
         return
     assert meaning(written) == meaning(again)
 
 
-def test_numbers_that_no_file_can_hold() -> None:
-    model: Any = load_model(TEXT)
-    object.__setattr__(model, "rho", np.array([np.nan]))
-    with pytest.raises(errors.ModelContentError, match="rho: nan or inf among the numbers"):
-        model_bytes(model)
-    object.__setattr__(model, "rho", np.zeros(1, np.float32))
-    with pytest.raises(errors.ModelContentError, match="rho: an array of float32; expected float64"):
-        model_bytes(model)
-    object.__setattr__(model, "gamma", np.inf)
-    with pytest.raises(errors.ModelContentError, match="gamma: not storable"):
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("rho", np.array([np.nan]), "rho: nan or inf among the numbers"),
+        ("rho", np.zeros(1, np.float32), "rho: an array of float32; expected float64"),
+        ("gamma", np.inf, "gamma: not storable"),
+    ],
+)
+def test_numbers_that_no_file_can_hold(name: str, value: Any, message: str) -> None:
+    model = load_model(TEXT)
+    object.__setattr__(model, name, value)
+    with pytest.raises(ModelContentError, match=message):
         model_bytes(model)
 
 
 EDGES = [s * v for v in (0, 1, 2, 5, 2**31, 2**32, 2**62, 2**63 - 1) for s in (1, -1)] + [-(2**63)]
 
 
-def is_refused(check: object, *arguments: object) -> bool:
+def is_refused(check: Any, *arguments: Any) -> bool:
     try:
-        check(*arguments)  # type: ignore[operator]
+        check(*arguments)
     except ModelContentError:
         return True
     return False
 
 
-def test_sums_do_not_wrap() -> None:
-    for values in itertools.product(EDGES, repeat=3):
-        assert total_of(np.array(values, dtype=np.int64)) == sum(values)
-    assert total_of(np.zeros(0, np.int64)) == 0
-
-
 def test_sizes_are_taken_only_where_exact_sums_agree() -> None:
     taken = 0
+    assert total_of(np.zeros(0, np.int64)) == 0
     for values in itertools.product(EDGES, repeat=3):
+        array = np.array(values, dtype=np.int64)
+        assert total_of(array) == sum(values)
         for total in (0, 2, 5, 7, 2**31):
             fits = min(values) >= 0 and sum(values) == total
-            array = np.array(values, dtype=np.int64)
             assert is_refused(check_sizes, "sizes", array, 3, total, "cells") == (not fits)
             taken += fits
     assert taken > 10
@@ -190,59 +186,34 @@ def test_sizes_are_taken_only_where_exact_sums_agree() -> None:
     assert is_refused(check_sizes, "sizes", np.array([[1, 1]]), 2, 2, "cells")
 
 
-def test_a_tree_is_taken_only_where_every_node_has_a_parent() -> None:
+def test_trees_and_widths_are_taken_only_where_they_fit() -> None:
+    """Every node has a parent; columns are 32-bit numbers."""
     assert not is_refused(check_tree, "children", np.array([0]))
     assert not is_refused(check_tree, "children", np.array([2, 1, 0, 0]))
     for wrong in ([], [1], [0, 0], [0, 2, 0], [3, 0, 0], [2**63 - 1, 2**63 - 1, 4, 0], [-1, 2, 1, 1]):
         assert is_refused(check_tree, "children", np.array(wrong, dtype=np.int64))
-
-
-@pytest.mark.parametrize("width", [-1, 2**31, 2**32, 2**63, -(2**31)])
-def test_a_width_fits_the_columns(width: int) -> None:
-    assert is_refused(check_width, "n_features", width)
+    for width in (-1, 2**31, 2**32, 2**63, -(2**31)):
+        assert is_refused(check_width, "n_features", width)
     assert not is_refused(check_width, "n_features", 2**31 - 1)
-
-
-FIXTURES = Path(__file__).parents[2] / "fixtures"
-MODEL = FIXTURES / "models" / "iris_c_linear.model"
 
 
 @pytest.mark.parametrize(
     ("start", "kind"),
     [
-        (b"", "empty"),
-        (b" \r\n\n", "empty"),
-        (b"svm_type c_svc\n", "libsvm-model"),
-        (b"\xef\xbb\xbfsvm_type c_svc\n", "libsvm-model"),
+        *((start, "empty") for start in (b"", b" \r\n\n")),
+        *((start + b"svm_type c_svc\n", "libsvm-model") for start in (b"", b"\xef\xbb\xbf")),
         (b"\n kernel_type rbf\n", "libsvm-model"),
-        (b"svmfast-model 1.0\n", "svmfast-model"),
-        (b"svmfast-model 9", "svmfast-model"),
-        (b"+1 1:0.5\n", "data"),
-        (b"SV\n1 1:0.5\n", "data"),
-        (b"\xff\xfe", "data"),
+        *((b"svmfast-model " + version, "svmfast-model") for version in (b"1.0\n", b"9")),
+        *((start, "data") for start in (b"+1 1:0.5\n", b"SV\n1 1:0.5\n", b"\xff\xfe")),
     ],
 )
 def test_the_kind_is_detected_by_the_first_word(start: bytes, kind: str) -> None:
-    assert file_kind(start) == kind
-    assert detect(start) == kind
+    assert file_kind(start) == detect(start) == kind
 
 
 def test_the_hash_is_that_of_the_unpacked_text(tmp_path: Path) -> None:
-    (tmp_path / "m").write_bytes(gzip.compress(MODEL.read_bytes()))
-    expected = hashlib.sha256(MODEL.read_bytes()).hexdigest()
-    assert open_model(tmp_path / "m").sha256 == expected == open_model(MODEL).sha256
-
-
-def test_files_that_are_not_models_are_refused(tmp_path: Path) -> None:
-    data = FIXTURES / "data" / "iris.test"
-    with pytest.raises(ModelFormatError) as caught:
-        load_model(data)
-    word = data.read_bytes().split()[0].decode()
-    assert (
-        str(caught.value)
-        == f"{data}:1: not a model ('{word}'); expected it to begin with 'svm_type' or 'svmfast-model'"
-    )
-    with pytest.raises(ModelFormatError, match="the file is empty"):
-        load_model(b"\n")
+    text = (FIXTURES / "models" / "iris_c_linear.model").read_bytes()
+    (tmp_path / "m").write_bytes(gzip.compress(text))
+    assert open_model(tmp_path / "m").sha256 == open_model(text).sha256 == hashlib.sha256(text).hexdigest()
     with pytest.raises(FileAccessError):
         load_model(tmp_path / "none")

@@ -126,7 +126,7 @@ def test_a_model_in_the_place_of_data_is_noticed(name: str, tmp_path: Path, capf
 
 def without_labels(path: Path, folder: Path) -> Path:
     place = folder / path.name
-    place.write_bytes(re.sub(rb"^[^ \\n]+ ?", b"", path.read_bytes(), flags=re.MULTILINE))
+    place.write_bytes(re.sub(rb"^[^ \n]+ ?", b"", path.read_bytes(), flags=re.MULTILINE))
     return place
 
 

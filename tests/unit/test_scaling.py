@@ -15,6 +15,7 @@ import svmfast
 from svmfast import errors
 from svmfast._core import round_digits
 from svmfast.formats.model_files import load_model, model_bytes, open_model
+from svmfast.models.base import Model
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.scaled import ScaledModel, with_scaling
@@ -22,9 +23,8 @@ from svmfast.models.scaling import Scaling, TargetRange
 from svmfast.rows import Rows
 
 MODELS = Path(__file__).parents[2] / "fixtures" / "models"
-IRIS = MODELS / "iris_c_rbf_prob.model"
-
-finite = st.floats(allow_nan=False, allow_infinity=False)
+EXACT = load_model(MODELS / "iris_c_rbf_prob.model")
+assert isinstance(EXACT, KernelExpansion)
 
 
 def printed(value: float, digits: int) -> float:
@@ -32,60 +32,39 @@ def printed(value: float, digits: int) -> float:
     return float(f"{value:.{digits}g}")
 
 
-@settings(max_examples=20 * settings.default.max_examples)
-@given(finite, st.integers(1, 17))
-@example(-0.9921875, 6)
-@example(0.9921865, 6)
-@example(1234565.0, 6)
-@example(0.5, 1)
-@example(2.5, 1)
-@example(999999.5, 6)
-@example(9.9999995e-5, 6)
-@example(5e-324, 6)
-@example(1.7976931348623157e308, 6)
-@example(0.1 - 2**-56, 6)
-@example(-0.0, 6)
-def test_rounding_is_printing_and_reading(value: float, digits: int) -> None:
-    expected = printed(value, digits)
-    (found,) = round_digits(np.array([value]), digits)
-    assert found == expected
-    assert np.signbit(found) == np.signbit(expected)
+#: Columns of integers scaled to [-1, 1] meet the first: k / 2^m is a decimal that ends in 5.
+TIES = [
+    *(np.arange(-(2**12), 2**12) / 2**11),
+    *(0.9921865, 1234565.0, 2.5, 999999.5, 9.9999995e-5, 5e-324, 1.7976931348623157e308, 0.1 - 2**-56, -0.0),
+]
 
 
-def test_ties_between_six_digits_go_to_the_even_one() -> None:
-    # Columns of integers scaled to [-1, 1] meet these: k / 2^m is a decimal that ends in 5.
-    values = np.arange(-(2**12), 2**12) / 2**11
-    assert round_digits(values, 6).tolist() == [printed(value, 6) for value in values]
+@settings(max_examples=4 * settings.default.max_examples)
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=20), st.integers(1, 17))
+@example(TIES, 6)
+@example([0.5, 2.5], 1)
+def test_rounding_is_printing_and_reading(values: list[float], digits: int) -> None:
+    expected = np.array([printed(value, digits) for value in values])
+    assert round_digits(np.array(values, dtype=np.float64), digits).tobytes() == expected.tobytes()
 
 
 def twin(scaling: Scaling, dense: np.ndarray) -> np.ndarray:
     """Return scaled rows, one number after the other."""
     n, width = dense.shape
-    d = len(scaling)
-    out = np.zeros((n, d if scaling.ranges else max(width, d)))
-    for i in range(n):
-        for j in range(out.shape[1]):
-            x = dense[i, j] if j < width else 0.0
-            if j >= d:
-                out[i, j] = x
+    d, ranges = len(scaling), scaling.ranges
+    out = np.zeros((n, d if ranges else max(width, d)))
+    for i, j in np.ndindex(out.shape):
+        x = z = dense[i, j] if j < width else 0.0
+        if j < d and ranges is None:
+            z = (x - scaling.offset[j]) * scaling.factor[j]
+        elif j < d and ranges is not None:
+            low, high, size = ranges.minimum[j], ranges.maximum[j], ranges.upper - ranges.lower
+            if low == high:
                 continue
-            if scaling.ranges is None:
-                z = (x - scaling.offset[j]) * scaling.factor[j]
-            else:
-                ranges = scaling.ranges
-                low, high = ranges.minimum[j], ranges.maximum[j]
-                if low == high:
-                    continue
-                z = (
-                    ranges.lower
-                    if x == low
-                    else ranges.upper
-                    if x == high
-                    else ranges.lower + (ranges.upper - ranges.lower) * (x - low) / (high - low)
-                )
-            if scaling.clip is not None:
-                z = min(max(z, scaling.clip[0]), scaling.clip[1])
-            out[i, j] = z if scaling.digits is None else printed(z, scaling.digits)
+            z = {low: ranges.lower, high: ranges.upper}.get(x, ranges.lower + size * (x - low) / (high - low))
+        if j < d and scaling.clip is not None:
+            z = min(max(z, scaling.clip[0]), scaling.clip[1])
+        out[i, j] = z if scaling.digits is None or j >= d else printed(z, scaling.digits)
     return out
 
 
@@ -105,11 +84,7 @@ def test_rows_are_scaled_as_one_number_after_the_other(name: str, width: int) ->
     scaling = SCALINGS[name]
     rng = np.random.default_rng(3)
     dense = np.where(rng.random((50, width)) < 0.5, rng.normal(0, 2, (50, width)).round(1), 0)
-    rows = (
-        Rows.from_dense(dense)
-        if width
-        else Rows(np.zeros(51, np.int64), np.zeros(0, np.int32), np.zeros(0), 0)
-    )
+    rows = Rows.from_dense(dense)
     found = scaling.apply(rows)
     expected = twin(scaling, dense)
     assert found.n_columns == expected.shape[1]
@@ -125,7 +100,7 @@ def test_labels_are_scaled_by_svm_scales_limits() -> None:
     target = TargetRange(-1, 1, 3, 7)
     np.testing.assert_array_equal(target.apply(np.array([3.0, 7, 5, 8])), [-1, 1, 0, 1.5])
     scaling = Scaling.from_ranges([0], [1], target=target)
-    np.testing.assert_array_equal(scaling.apply_labels(np.array([4.0])), [-0.5])
+    assert scaling.apply_labels(np.array([4.0])) == [-0.5]
     assert SCALINGS["ranges"].apply_labels(np.array([4.0])) == [4.0]
     # The ends are exact, although the formula would round them.
     for low in np.linspace(-3, 3, 50):
@@ -133,35 +108,23 @@ def test_labels_are_scaled_by_svm_scales_limits() -> None:
         np.testing.assert_array_equal(ends, [low, 0.7 + low * low])
 
 
-def test_a_scaled_value_beyond_floating_point_names_row_and_feature() -> None:
-    scaling = Scaling(np.zeros(3), np.array([1, 1e300, 1]))
-    rows = Rows.from_dense([[1, 2, 3], [1, 1e10, 3]])
-    with pytest.raises(
-        errors.NotFiniteError, match=r"^row 2: the scaled value of feature 2 leaves the range"
-    ):
-        scaling.apply(rows)
-
-
 def test_scalings_are_compared_by_what_they_do() -> None:
-    plain = Scaling(np.zeros(2), np.ones(2))
-    assert plain.same_map(Scaling(np.zeros(2), np.ones(2), feature_names=("a", "b")))
-    for other in (
-        Scaling(np.zeros(3), np.ones(3)),
-        Scaling(np.zeros(2), np.array([1, 2.0])),
-        Scaling(np.zeros(2), np.ones(2), clip=(-1, 1)),
-        Scaling(np.zeros(2), np.ones(2), digits=6),
-        Scaling.from_ranges([0, 0], [1, 1], 0, 1),
-        None,
-    ):
+    zeros, ones = np.zeros(2), np.ones(2)
+    plain = Scaling(zeros, ones)
+    assert plain.same_map(Scaling(zeros, ones, feature_names=("a", "b")))
+    others = [Scaling(np.zeros(3), np.ones(3)), Scaling(ones, ones)]
+    others += [Scaling(zeros, ones, digits=6), Scaling(zeros, ones, clip=(-1, 1)), Scaling(zeros, ones * 2)]
+    for other in (*others, Scaling.from_ranges(zeros, ones, 0, 1), None):
         assert not plain.same_map(other)
-
-
-def test_ranges_are_an_offset_and_a_factor_too() -> None:
-    scaling = Scaling.from_ranges([-1, 0, 2], [3, 0, 2.5], -1, 1)
-    x = np.array([0.3, 5, 2.2])
+    # Ranges are an offset and a factor too.
+    scaling, x = Scaling.from_ranges([-1, 0, 2], [3, 0, 2.5], -1, 1), np.array([0.3, 5, 2.2])
     affine = (x - scaling.offset) * scaling.factor
     np.testing.assert_allclose(affine, twin(scaling, x[None])[0], atol=1e-6)
     assert affine[1] == 0
+    # A value beyond floating point is named.
+    rows = Rows.from_dense([[1, 2, 3], [1, 1e10, 3]])
+    with pytest.raises(errors.NotFiniteError, match=r"^row 2: the scaled value of feature 2 leaves the "):
+        Scaling(np.zeros(3), np.array([1, 1e300, 1])).apply(rows)
 
 
 ONE, TWO = (np.ones(n) for n in (1, 2))
@@ -181,10 +144,8 @@ ONE, TWO = (np.ones(n) for n in (1, 2))
         (lambda: Scaling.from_ranges([0, 1], [1]), "maximum: 1 values; expected 2, as in minimum"),
         (lambda: Scaling.from_ranges([0], [1], 1, 1), "lower: not below upper"),
         (lambda: TargetRange(0, 0, 1, 2), "y_lower: not the limits of a scaled label"),
-        (
-            lambda: ScaledModel(load_model(IRIS), Scaling(ONE, ONE, class_names=("a",))),
-            "class_names: 1 names; ",
-        ),
+        (lambda: ScaledModel(EXACT, Scaling(ONE, ONE, class_names=("a",))), "class_names: 1 names; "),
+        (lambda: CascadeModel(scaled(), EXACT, 0.5), "fast: a scaled model or a cascade"),
         (lambda: with_scaling(scaled(), SCALINGS["ranges"]), "model: a model with its own scaling"),
     ],
 )
@@ -193,8 +154,8 @@ def test_parts_that_do_not_fit_are_refused(make: Any, message: str) -> None:
         make()
 
 
-def scaled(model: Any = None) -> ScaledModel:
-    return ScaledModel(model or load_model(IRIS), SCALINGS["ranges"], {"method": "compress"})
+def scaled(model: Model = EXACT) -> ScaledModel:
+    return ScaledModel(model, SCALINGS["ranges"], {"method": "compress"})
 
 
 @pytest.mark.parametrize(
@@ -221,45 +182,28 @@ def test_a_file_that_contradicts_itself_is_refused(part: str, value: Any, messag
         load_model(packed(tree))
 
 
-def test_a_scaling_may_wrap_a_cascade_and_be_inside_nothing() -> None:
-    exact = load_model(IRIS)
-    assert isinstance(exact, KernelExpansion)
-    around = scaled(CascadeModel(exact, exact, 0.5))
-    text = model_bytes(around)
-    assert isinstance(load_model(text).unscaled, CascadeModel)
-    with pytest.raises(errors.ModelContentError, match="fast: a scaled model or a cascade"):
-        CascadeModel(scaled(), exact, 0.5)
-
-
-def test_the_file_of_a_scaled_libsvm_model_holds_libsvms_text() -> None:
+def test_files_of_scaled_models() -> None:
+    """One holds LIBSVM's text; the scaling of a cascade is around it."""
     model = scaled()
     text = model_bytes(model)
-    assert model_bytes(load_model(IRIS)) in text
-    loaded = open_model(text)
-    assert loaded.model.provenance == {"method": "compress"}
-    scaling = loaded.model.scaling
-    assert scaling is not None
-    assert scaling.same_map(model.scaling)
+    assert model_bytes(EXACT) in text
+    loaded = open_model(text).model
+    assert (loaded.provenance, loaded.scaling.same_map(model.scaling)) == ({"method": "compress"}, True)
+    text = model_bytes(scaled(CascadeModel(EXACT, EXACT, 0.5)))
+    assert isinstance(load_model(text).unscaled, CascadeModel)
 
 
 @pytest.mark.parametrize("name", SCALINGS)
 def test_a_scaled_model_answers_raw_rows_as_its_model_answers_scaled_ones(name: str) -> None:
-    exact = load_model(IRIS)
-    assert isinstance(exact, KernelExpansion)
-    fast = svmfast.approximate(exact, order=2, embed_exact=True).model
-    scaling = SCALINGS[name]
+    fast, scaling = svmfast.approximate(EXACT, order=2, embed_exact=True).model, SCALINGS[name]
     rows = Rows.from_dense(np.random.default_rng(0).normal(0, 1, (40, 4)))
-    for inner in (exact, fast):
-        model = ScaledModel(inner, scaling)
-        inside = scaling.apply(rows)
-        np.testing.assert_array_equal(model.decision_values(rows), inner.decision_values(inside))
-        ours, theirs = (svmfast.predict(*pair, probability=True) for pair in ((model, rows), (inner, inside)))
-        np.testing.assert_array_equal(ours.predicted, theirs.predicted)
-        np.testing.assert_array_equal(ours.probabilities, theirs.probabilities)
-    model = ScaledModel(fast, scaling)
-    ours, theirs = (
-        svmfast.predict(*pair, certify=True, bound=True, exact=exact)
-        for pair in ((model, rows), (fast, inside))
-    )
-    for part in ("predicted", "certified", "error_bounds", "inside", "decisions"):
-        np.testing.assert_array_equal(getattr(ours, part), getattr(theirs, part))
+    inside = scaling.apply(rows)
+    for inner, how in (
+        (EXACT, {"probability": True}),
+        (fast, {"probability": True}),
+        (fast, {"certify": True, "bound": True, "exact": EXACT}),
+    ):
+        pairs = ((ScaledModel(inner, scaling), rows), (inner, inside))
+        ours, theirs = (svmfast.predict(*pair, **how) for pair in pairs)
+        for part in ("predicted", "probabilities", "certified", "error_bounds", "inside", "decisions"):
+            np.testing.assert_array_equal(getattr(ours, part), getattr(theirs, part))

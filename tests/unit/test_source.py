@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import io
 import lzma
@@ -10,8 +11,10 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -54,16 +57,6 @@ class Trickle(io.RawIOBase):
         return len(piece)
 
 
-class OnlyRead:
-    """The least a file object can be."""
-
-    def __init__(self, data: bytes) -> None:
-        self.file = io.BytesIO(data)
-
-    def read(self, size: int) -> bytes:
-        return self.file.read(size)
-
-
 def forms(data: bytes, path: Path) -> dict[str, Any]:
     path.write_bytes(data)
     return {
@@ -76,7 +69,7 @@ def forms(data: bytes, path: Path) -> dict[str, Any]:
         "text file": open(path, encoding="ascii"),
         "one byte at a time": Trickle(data, 1),
         "seven bytes at a time": Trickle(data, 7),
-        "only read": OnlyRead(data),
+        "only read": SimpleNamespace(read=io.BytesIO(data).read),  # the least a file object can be
     }
 
 
@@ -90,67 +83,51 @@ def test_every_form_gives_the_same_bytes(packing: str | None, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("packing", PACKERS)
-def test_members_one_after_another(packing: str) -> None:
-    pack = PACKERS[packing]
+def test_packed_data_are_whole_or_refused(packing: str) -> None:
+    """Members one after another, data that end anywhere, and damage."""
+    pack, harmless = PACKERS[packing], 0
     padding = b"\0" * 8  # tape blocks; xz allows multiples of four
-    data = pack(TEXT[:100]) + pack(b"") + padding + pack(TEXT[100:200]) + padding
+    members = pack(TEXT[:100]) + pack(b"") + padding + pack(TEXT[100:200]) + padding
     for step in (1, 5, 10**6):
-        assert everything(Trickle(data, step)) == TEXT[:200]
-
-
-@pytest.mark.parametrize("packing", PACKERS)
-def test_cut_short_anywhere_is_an_error(packing: str) -> None:
-    data = PACKERS[packing](TEXT[:2000])
+        assert everything(Trickle(members, step)) == TEXT[:200]
+    data = pack(TEXT[:2000])
     for end in range(6, len(data), 7):
         with pytest.raises(errors.InputError, match="ends early"):
             everything(data[:end])
-
-
-@pytest.mark.parametrize("packing", PACKERS)
-def test_damage_is_always_detected(packing: str) -> None:
-    data = PACKERS[packing](TEXT[:2000])
-    harmless = 0
     for at in range(6, len(data)):
         changed = bytearray(data)
         changed[at] ^= 0x10
-        try:
+        with contextlib.suppress(errors.InputError):
             assert everything(bytes(changed)) == TEXT[:2000]
             harmless += 1
-        except errors.InputError:
-            pass
     assert harmless < 8  # time and system in a gzip header, a few bits that pad bzip2's last byte
 
 
-def test_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(errors.FileAccessError) as caught:
-        read_svmlight(tmp_path / "none")
-    assert str(caught.value) == f"{tmp_path / 'none'}: cannot be read: No such file or directory"
-
-
-def test_what_is_no_file() -> None:
-    with pytest.raises(errors.OptionError, match="the source is an int; expected a path, bytes or"):
-        open_source(3)
-    with pytest.raises(errors.OptionError, match="open it in binary mode"):
-        open_source(io.StringIO("1 1:1\n"))
-
-
-def test_read_error_in_the_middle() -> None:
+def test_what_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken(Trickle):
         def readinto(self, view: Any) -> int:
             if not self.rest:
                 raise OSError(5, "Input/output error")
             return super().readinto(view)
 
-    with pytest.raises(errors.FileAccessError) as caught:
-        list(stream_svmlight(Broken(b"1 1:1\n", 100)))
-    assert str(caught.value) == "<stream>: cannot be read: Input/output error"
+    monkeypatch.setattr(sys, "stdin", None)
+    none = tmp_path / "none"
+    for source, message in (
+        (none, f"{none}: cannot be read: No such file or directory"),
+        (3, "the source is an int; expected a path, bytes or a binary file object"),
+        (io.StringIO("1 1:1\n"), "the file object gives text; open it in binary mode"),
+        (Broken(b"1 1:1\n", 100), "<stream>: cannot be read: Input/output error"),
+        ("-", "-: standard input is closed"),
+    ):
+        with pytest.raises(errors.SvmfastError) as caught:
+            everything(source)
+        assert str(caught.value) == message
 
 
 def test_handed_in_files_stay_open_and_ours_are_closed(tmp_path: Path) -> None:
-    file = io.BytesIO(b"1 1:1\n")
+    file, path = io.BytesIO(b"1 1:1\n"), tmp_path / "data"
     read_svmlight(file)
     assert not file.closed
-    path = tmp_path / "data"
     path.write_bytes(TEXT)
     with stream_svmlight(path, chunk_bytes=100) as stream:
         next(stream)
@@ -159,106 +136,87 @@ def test_handed_in_files_stay_open_and_ours_are_closed(tmp_path: Path) -> None:
     assert inner.closed
 
 
+def test_a_file_that_becomes_shorter_is_refused(tmp_path: Path) -> None:
+    """What was read of the last line may look like a whole one."""
+    path, view = tmp_path / "rows", memoryview(bytearray(100))
+    path.write_bytes(b"1 1:25\n" * 1000)
+    with open_source(path) as source:
+        os.truncate(path, (source.readinto(view) + source.readinto(view)) // 2)
+        with pytest.raises(errors.FileAccessError, match="became shorter while it was read"):
+            source.readinto(view)
+
+
 # --- pipes
 
 
-def pipe() -> tuple[io.FileIO, int]:
+@pytest.fixture
+def pipe() -> Iterator[tuple[io.FileIO, int]]:
     reading, writing = os.pipe()
-    return io.FileIO(reading, "rb"), writing
+    with io.FileIO(reading, "rb") as file:
+        yield file, writing
 
 
-def test_a_line_on_a_pipe_is_answered_at_once() -> None:
-    file, writing = pipe()
-    with file, stream_svmlight(file) as stream:
+Pipe = tuple[io.FileIO, int]
+
+
+def written_by(write: Callable[[], object]) -> threading.Thread:
+    writer = threading.Thread(target=write)
+    writer.start()
+    return writer
+
+
+def test_a_line_on_a_pipe_is_answered_at_once_and_half_a_line_waits(pipe: Pipe) -> None:
+    file, writing = pipe
+    with stream_svmlight(file) as stream:
         for i in range(5):
             os.write(writing, b"%d 1:1\n" % i)
             part = next(stream)
             assert (part.labels.tolist(), part.first_line) == ([i], i + 1)
-        os.close(writing)
-
-
-def test_half_a_line_waits_for_its_end() -> None:
-    file, writing = pipe()
-    with file, stream_svmlight(file) as stream:
         os.write(writing, b"1 1:0.5\n2 1:0")
         assert next(stream).labels.tolist() == [1]
         os.write(writing, b".25 2:1\n3")
         part = next(stream)
-        assert (part.labels.tolist(), part.rows.values.tolist(), part.first_line) == ([2], [0.25, 1], 2)
+        assert (part.labels.tolist(), part.rows.values.tolist(), part.first_line) == ([2], [0.25, 1], 7)
         os.close(writing)
         assert next(stream).labels.tolist() == [3]
-        with pytest.raises(StopIteration):
-            next(stream)
+        assert list(stream) == []
 
 
 @pytest.mark.parametrize("packing", PACKERS)
-def test_packed_pipes_do_not_wait_either(packing: str) -> None:
-    file, writing = pipe()
-    with file, stream_svmlight(file) as stream:
-        os.write(writing, PACKERS[packing](b"1 1:0.5\n2 1"))
-        assert next(stream).labels.tolist() == [1]
-        os.write(writing, PACKERS[packing](b":3\n"))
-        assert next(stream).labels.tolist() == [2]
+def test_packed_pipes_do_not_wait_either(packing: str, pipe: Pipe) -> None:
+    file, writing = pipe
+    with stream_svmlight(file) as stream:
+        for text, label in ((b"1 1:0.5\n2 1", 1), (b":3\n", 2)):
+            os.write(writing, PACKERS[packing](text))
+            assert next(stream).labels.tolist() == [label]
         os.close(writing)
         assert list(stream) == []
 
 
-def test_a_fast_pipe_comes_in_large_pieces() -> None:
-    file, writing = pipe()
-    text = TEXT * 20
+def test_fast_and_non_blocking_pipes(pipe: Pipe, tmp_path: Path) -> None:
+    text, (file, writing) = TEXT * 20, pipe
+    os.set_blocking(file.fileno(), False)
 
     def write() -> None:
+        time.sleep(0.1)  # the reader waits
         with os.fdopen(writing, "wb") as out:
             out.write(text)
 
-    writer = threading.Thread(target=write)
-    writer.start()
-    with file:
-        parts = list(stream_svmlight(file, chunk_bytes=1 << 20))
+    writer = written_by(write)
+    values = [part.rows.values for part in stream_svmlight(file, chunk_bytes=1 << 20)]
     writer.join()
-    assert np.array_equal(np.concatenate([p.rows.values for p in parts]), read_svmlight(text).rows.values)
-
-
-def test_non_blocking_descriptors_are_waited_for() -> None:
-    file, writing = pipe()
-    os.set_blocking(file.fileno(), False)
-    timer = threading.Timer(0.1, lambda: (os.write(writing, b"1 1:1\n"), os.close(writing)))
-    timer.start()
-    with file:
-        assert len(read_svmlight(file)) == 1
-    timer.join()
-
-
-def test_named_pipe_and_standard_input(tmp_path: Path) -> None:
-    fifo = tmp_path / "fifo"
-    os.mkfifo(fifo)
-    writer = threading.Thread(target=lambda: fifo.write_bytes(TEXT))
-    writer.start()
-    assert len(read_svmlight(fifo)) == 5000
+    assert np.array_equal(np.concatenate(values), read_svmlight(text).rows.values)
+    os.mkfifo(tmp_path / "fifo")
+    writer = written_by(lambda: (tmp_path / "fifo").write_bytes(TEXT))
+    assert len(read_svmlight(tmp_path / "fifo")) == 5000
     writer.join()
+
+
+def test_standard_input(tmp_path: Path) -> None:
     code = "from svmfast.formats.svmlight import *; d = read_svmlight('-'); print(d.path, len(d), d.rows.nnz)"
-    for given in (TEXT, gzip.compress(TEXT)):
-        ran = subprocess.run([sys.executable, "-c", code], input=given, capture_output=True, check=True)
-        assert ran.stdout == b"- 5000 10000\n"
     path = tmp_path / "data"
     path.write_bytes(TEXT)
     with path.open("rb") as file:
-        ran = subprocess.run([sys.executable, "-c", code], stdin=file, capture_output=True, check=True)
-    assert ran.stdout == b"- 5000 10000\n"
-
-
-def test_closed_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", None)
-    with pytest.raises(errors.FileAccessError, match=r"^-: standard input is closed$"):
-        open_source("-")
-
-
-def test_a_file_that_becomes_shorter_is_refused(tmp_path: Path) -> None:
-    """What was read of the last line may look like a whole one."""
-    path = tmp_path / "rows"
-    path.write_bytes(b"1 1:25\n" * 1000)
-    with open_source(path) as source:
-        read = sum(source.readinto(memoryview(bytearray(100))) for _ in range(2))
-        os.truncate(path, read // 2)
-        with pytest.raises(errors.FileAccessError, match="became shorter while it was read"):
-            source.readinto(memoryview(bytearray(100)))
+        for how in ({"input": TEXT}, {"input": gzip.compress(TEXT)}, {"stdin": file}):
+            ran = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, **how)
+            assert ran.stdout == b"- 5000 10000\n"
