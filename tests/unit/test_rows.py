@@ -66,12 +66,10 @@ def test_take_slice_concatenate(dense: NDArray[np.float64], data: st.DataObject)
     if blocks:
         assert (Rows.concatenate(blocks).to_dense() == dense).all()
         np.testing.assert_allclose(blocks[-1].squared_norms(), rows.squared_norms()[-len(blocks[-1]) :])
-
-
-def test_widths_may_differ() -> None:
-    both = Rows.concatenate([Rows.from_dense([[1.0]]), Rows.from_dense([[0.0, 0.0, 2.0]])])
-    assert (both.to_dense().tolist(), both.density) == ([[1, 0, 0], [0, 0, 2]], 2 / 6)
-    assert (len(Rows.concatenate([])), Rows.empty(4).density) == (0, 0)
+    both = Rows.concatenate([Rows.from_dense(np.ones((1, 1))), rows])  # widths may differ
+    assert both.n_columns == max(1, rows.n_columns)
+    assert (both[1:].to_dense() == np.pad(dense, ((0, 0), (0, both.n_columns - dense.shape[1])))).all()
+    assert (rows.density, len(Rows.concatenate([]))) == (np.count_nonzero(dense) / max(1, dense.size), 0)
 
 
 X, Y = load_iris(return_X_y=True)
@@ -87,11 +85,7 @@ LARGE = np.full((1, 4), 10**400, dtype=object)
     ("call", "given", "message"),
     [
         (Rows.from_dense, [[[1, 2], [0, 3], [4, np.nan]]], "the array holds nan in row 3, column 2; every"),
-        (
-            as_rows,
-            [sparse.csr_array([[1, 0], [0, 0], [0, np.inf]])],
-            "the matrix holds inf in row 3, column 2;",
-        ),
+        (as_rows, [sparse.csr_array([[0, 0], [0, np.inf]])], "the matrix holds inf in row 2, column 2;"),
         (Rows.__getitem__, [Rows.empty(), slice(None, None, 2)], "Rows: only contiguous slices"),
         (as_rows, [WIDE], "Rows: 4,294,967,297 columns; at most 2,147,483,647"),
         (partial(svmfast.dcpred, task="svc"), [X[:0], []], "no rows to train on$"),
@@ -105,41 +99,20 @@ LARGE = np.full((1, 4), 10**400, dtype=object)
         (Rows, [[0, 2**63 - 1, -(2**63), 1], [0], [1.0], 30], "indptr does not ascend"),
         (Rows, [np.array([0, 2**64 - 1], np.uint64), [0], [1.0], 30], "indptr does not ascend"),
         (Rows, [[], [], [], 30], "are inconsistent: they have 0, 0 and 0 entries"),
-        (Rows, [[0, 1], [0, 1], [1.0], 30], "are inconsistent: they have 2, 2 and 1 entries"),
         (Rows, [[0, 1], [30], [1.0], 30], "column 30 is out of range for 30 columns"),
         (Rows, [[0, 1], [-1], [1.0], 30], "column -1 is out of range for 30 columns"),
         (Rows, [[0, 1], [2**32], [1.0], BIG], "column 4294967296 is out of range for 2,147,483,647 columns"),
-        (Rows, [[0, 1], [-(2**32)], [1.0], BIG], "column -4294967296 is out of range"),
-        (
-            Rows,
-            [np.array([0, 1], np.uint64), np.array([2**63], np.uint64), [1.0], BIG],
-            "column 9223372036854775808",
-        ),
+        (Rows, [[0, 1], np.array([2**63], np.uint64), [1.0], BIG], "column 9223372036854775808"),
         (Rows, [[0, 1], [0], [1.0], 2**31], "2,147,483,648 columns; at most 2,147,483,647"),
         (Rows, [[0, 1], [0], [1.0], -1], "-1 columns"),
+        (Rows, [[0, 1, 3], [0, 4, 4], [1, 2, 3], 30], "the columns of row 2 are not in ascending order"),
         (
             Rows,
-            [[0, 1, 3], [0, 4, 4], [1.0, 2.0, 3.0], 30],
-            "the columns of row 2 are not in ascending order",
-        ),
-        (Rows, [[0, 2], [4, 3], [1.0, 2.0], 30], "the columns of row 1 are not in ascending order"),
-        (
-            Rows,
-            [[[0, 1]], [0], [1.0], 30],
-            "indptr is a 2-dimensional array of int64; expected 1 dimension of integ",
-        ),
-        (
-            Rows,
-            [[0.0, 1.0], [0], [1.0], 30],
-            "indptr is a 1-dimensional array of float64; expected 1 dimension",
+            [[[0, 1]], [0], [1], 30],
+            "indptr is a 2-dimensional array of int64; .* dimension of integers",
         ),
         (Rows, [[0, 1], [0.5], [1.0], 30], "indices is a 1-dimensional array of float64"),
-        (
-            Rows,
-            [[0, 1], [0], [1j], 30],
-            "values is a 1-dimensional array of complex128; expected 1 dimension",
-        ),
-        (Rows, [[0, 1], [0], ["1"], 30], "values is a 1-dimensional array of <U1"),
+        (Rows, [[0, 1], [0], [1j], 30], "values is a 1-dimensional array of complex128; .* of numbers"),
     ],
 )
 def test_refused(call: Callable[..., object], given: list[Any], message: str) -> None:
@@ -158,30 +131,21 @@ def test_columns_are_checked_in_all_of_many_entries() -> None:
             Rows(indptr, wrong, np.ones(n), n)
 
 
-def test_arrays_of_any_kind_become_int64_int32_and_float64() -> None:
-    columns, values = np.array([1, 9, 2, 9, 0, 9], ">i8")[::2], np.array([1, 2, 3], np.float32)
-    rows = Rows(np.array([0, 2, 3], np.uint8), columns, values, 3)
+def test_arrays_become_int64_int32_and_float64_of_their_own() -> None:
+    """They do not change with the arrays they were made of, and are read-only."""
+    columns, values = np.array([1, 9, 2, 9, 0, 9], ">i8"), np.array([1, 2, 3], np.float32)
+    rows = Rows(np.array([0, 2, 3], np.uint8), columns[::2], values, 3)
     assert (rows.indptr.dtype, rows.indices.dtype, rows.values.dtype) == (np.int64, np.int32, np.float64)
-    assert rows.to_dense().tolist() == [[0, 1, 2], [3, 0, 0]]
-
-
-def test_rows_do_not_change_with_the_arrays_they_were_made_of() -> None:
-    indptr, indices, values = np.array([0, 2]), np.array([0, 1], np.int32), np.array([1.0, 2.0])
-    rows = Rows(indptr, indices, values, 2)
-    values[0], indices[1], indptr[1] = 7.0, 9, 10**9
-    assert rows.to_dense().tolist() == [[1, 2]]
-    matrix = sparse.csr_array(np.array([[3.0, 4.0]]))
-    rows = as_rows(matrix)
-    matrix.data[0] = 8
-    assert rows.to_dense().tolist() == [[3, 4]]
-
-
-def test_arrays_of_rows_are_read_only() -> None:
+    values[0] = 7
+    arrays, matrix = (np.array([0, 1]), np.zeros(1, np.int32), np.array([3.0])), sparse.csr_array([[3.0]])
+    same = [Rows(*arrays, 1), as_rows(matrix)]
+    for array in (*arrays, matrix.data):
+        array[:] = 9
+    assert [one.to_dense().tolist() for one in (rows, *same)] == [[[0, 1, 2], [3, 0, 0]], [[3]], [[3]]]
     read = svmfast.read_svmlight(data("iris.test")).rows
     many = [read, read[3:9], read.take([1, 2]), Rows.concatenate([read, read]), Rows.from_dense([[1.0]])]
-    many += [as_rows(read.to_scipy()), pickle.loads(pickle.dumps(read)), Rows.empty()]
-    for rows in many:
-        for array in (rows.indptr, rows.indices, rows.values):
+    for one in [*many, as_rows(read.to_scipy()), pickle.loads(pickle.dumps(read)), Rows.empty(), rows]:
+        for array in (one.indptr, one.indices, one.values):
             with pytest.raises(ValueError, match="read-only"):
                 array[...] = 0
 
@@ -190,13 +154,11 @@ def test_arrays_of_rows_are_read_only() -> None:
 def test_a_large_array_with_and_without_zeros(zero: bool) -> None:
     dense = np.random.default_rng(0).normal(size=(70, 90)) + 10
     dense[3, 4] *= not zero
-    for array in (dense, np.asfortranarray(dense), dense[::2]):
-        rows = Rows.from_dense(array)
-        assert rows.nnz == array.size - zero * (len(array) == 70)
-        assert rows.to_dense(90).tobytes() == np.ascontiguousarray(array).tobytes()
-    rows, before = Rows.from_dense(dense), dense.copy()
-    dense[:] = 0
-    assert rows.to_dense(90).tobytes() == before.tobytes()
+    for array in (np.asfortranarray(dense), dense[::2], dense):
+        rows, before = Rows.from_dense(array), np.ascontiguousarray(array).copy()
+        assert rows.nnz == np.count_nonzero(array) == array.size - zero * (len(array) == 70)
+        dense[:] = dense if array is not dense else 0
+        assert rows.to_dense(90).tobytes() == before.tobytes()
 
 
 def test_entries_in_any_order_are_sorted_and_added() -> None:
@@ -206,11 +168,8 @@ def test_entries_in_any_order_are_sorted_and_added() -> None:
     assert rows.values.tolist() == [2, 0, 5, 8]
     assert Rows.from_scipy(matrix, zeros=False).indices.tolist() == [0, 2, 1]
     assert matrix.indices.tolist() == [2, 0, 2, 1, 1]  # the caller's matrix is unchanged
-
-
-def test_diagonals_beyond_the_rows_are_left_out() -> None:
-    matrix = sparse.dia_matrix((np.ones((1, 4)), [-1]), shape=(3, 4))
-    assert np.array_equal(Rows.from_scipy(matrix).to_dense(), matrix.toarray())
+    diagonal = sparse.dia_matrix((np.ones((1, 4)), [-1]), shape=(3, 4))  # one entry lies beyond the rows
+    assert np.array_equal(Rows.from_scipy(diagonal).to_dense(), diagonal.toarray())
 
 
 def put(at: int, value: int) -> Callable[[Any], Any]:
@@ -296,24 +255,20 @@ def test_an_array_of_another_width_is_refused(name: str) -> None:
     assert issubclass(ArrayWidthError, ValueError)  # as scikit-learn's
 
 
-def test_further_columns_count_as_in_libsvm() -> None:
-    """They enter the distances of a LIBSVM model, as in svm-predict; a warning says so, once."""
-    found = svmfast.predict(PLAIN, wide(5))
+def test_other_widths_that_are_taken() -> None:
+    """Further columns enter the distances of a LIBSVM model, as in svm-predict; a warning says so, once."""
+    found, same = (svmfast.predict(PLAIN, form(wide(5))) for form in (np.asarray, sparse.csr_matrix))
     assert found.notes == (WARNING,)
-    same = svmfast.predict(PLAIN, sparse.csr_matrix(wide(5)))
     assert np.array_equal(found.decisions, same.decisions)
     assert not np.array_equal(found.decisions, svmfast.predict(PLAIN, wide(4)).decisions)
     predictor = svmfast.Predictor(PLAIN)
     for row in wide(5)[:3]:
         predictor.answer(row)
     assert predictor.listener.warnings == [WARNING]
-
-
-def test_matrices_and_rows_may_have_any_width() -> None:
-    narrow = sparse.csr_matrix(wide(3))
+    # Matrices and rows may have any width.
+    filled, narrow = np.column_stack([wide(3), np.zeros(len(X))]), sparse.csr_matrix(wide(3))
     for one in (PLAIN, PIPELINE):
-        found = svmfast.predict(one, narrow)
-        filled = np.column_stack([wide(3), np.zeros(len(X))])
-        assert np.array_equal(found.predicted, svmfast.predict(one, filled).predicted)
-        assert np.array_equal(found.predicted, svmfast.predict(one, as_rows(narrow)).predicted)
+        answers = [svmfast.predict(one, rows).predicted for rows in (filled, narrow, as_rows(narrow))]
+        assert np.array_equal(answers[0], answers[1])
+        assert np.array_equal(answers[0], answers[2])
     assert svmfast.predict(PLAIN, svmfast.read_svmlight(data("iris.test"))).notes == ()

@@ -96,24 +96,21 @@ def test_rows_are_scaled_as_one_number_after_the_other(name: str, width: int) ->
     assert len(scaling.apply(rows[:0])) == 0
 
 
-def test_labels_are_scaled_by_svm_scales_limits() -> None:
+def test_labels_offsets_equality_and_overflow() -> None:
     target = TargetRange(-1, 1, 3, 7)
     np.testing.assert_array_equal(target.apply(np.array([3.0, 7, 5, 8])), [-1, 1, 0, 1.5])
-    scaling = Scaling.from_ranges([0], [1], target=target)
-    assert scaling.apply_labels(np.array([4.0])) == [-0.5]
-    assert SCALINGS["ranges"].apply_labels(np.array([4.0])) == [4.0]
+    for scaling, label in ((Scaling.from_ranges([0], [1], target=target), -0.5), (SCALINGS["ranges"], 4)):
+        assert scaling.apply_labels(np.array([4.0])) == [label]
     # The ends are exact, although the formula would round them.
     for low in np.linspace(-3, 3, 50):
         ends = TargetRange(low, 0.7 + low * low, low / 3, 11.0).apply(np.array([low / 3, 11.0]))
         np.testing.assert_array_equal(ends, [low, 0.7 + low * low])
-
-
-def test_scalings_are_compared_by_what_they_do() -> None:
+    # Scalings are compared by what they do.
     zeros, ones = np.zeros(2), np.ones(2)
     plain = Scaling(zeros, ones)
     assert plain.same_map(Scaling(zeros, ones, feature_names=("a", "b")))
-    others = [Scaling(np.zeros(3), np.ones(3)), Scaling(ones, ones)]
-    others += [Scaling(zeros, ones, digits=6), Scaling(zeros, ones, clip=(-1, 1)), Scaling(zeros, ones * 2)]
+    others = [Scaling(np.zeros(3), np.ones(3)), Scaling(ones, ones), Scaling(zeros, ones, digits=6)]
+    others += [Scaling(zeros, ones, clip=(-1, 1)), Scaling(zeros, ones * 2)]
     for other in (*others, Scaling.from_ranges(zeros, ones, 0, 1), None):
         assert not plain.same_map(other)
     # Ranges are an offset and a factor too.
@@ -121,7 +118,6 @@ def test_scalings_are_compared_by_what_they_do() -> None:
     affine = (x - scaling.offset) * scaling.factor
     np.testing.assert_allclose(affine, twin(scaling, x[None])[0], atol=1e-6)
     assert affine[1] == 0
-    # A value beyond floating point is named.
     rows = Rows.from_dense([[1, 2, 3], [1, 1e10, 3]])
     with pytest.raises(errors.NotFiniteError, match=r"^row 2: the scaled value of feature 2 leaves the "):
         Scaling(np.zeros(3), np.array([1, 1e300, 1])).apply(rows)

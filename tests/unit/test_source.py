@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,11 +24,7 @@ from svmfast.formats.source import open_source
 from svmfast.formats.svmlight import read_svmlight, stream_svmlight
 
 TEXT = b"".join(b"%d %d:%d.5 77:1\n" % (i % 3, i % 50 + 1, i) for i in range(5000))
-PACKERS: dict[str, Callable[[bytes], bytes]] = {
-    "gzip": gzip.compress,
-    "bzip2": bz2.compress,
-    "xz": lzma.compress,
-}
+PACKERS = {"gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress}
 
 
 def everything(source: Any) -> bytes:
