@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from functools import partial
 
@@ -57,30 +56,23 @@ def test_regression_figures_are_svm_predicts_and_scikit_learns(size: int, center
 
 
 @pytest.mark.parametrize(("seed", "k", "size"), [(0, 2, 1), (1, 7, 13), (2, 26, 1000), (3, 3, 1000)])
-def test_class_figures_are_those_of_scikit_learn(seed: int, k: int, size: int) -> None:
+def test_class_figures(seed: int, k: int, size: int) -> None:
     """Rare classes, classes that are never predicted and labels that are never a target, in any blocks."""
     rng = np.random.default_rng(seed)
     target = rng.choice(np.arange(k) - 1.0, 400, p=rng.dirichlet(np.full(k, 0.3)))
     predicted = np.where(rng.random(400) < 0.6, target, rng.integers(-1, k + 1, 400))
     target[0] = 99.0  # a class that no model knows
-    score = in_blocks(predicted, target, size, False)
-    labels = np.unique(np.concatenate([target, predicted]))
-    precision, recall, _, support = metrics.precision_recall_fscore_support(
-        target, predicted, labels=labels, zero_division=np.nan
-    )
-    assert [found.label for found in score.classes] == labels.tolist()
-    for i, found in enumerate(score.classes):
-        ours = (found.precision, found.recall, found.f1, found.rows)
-        # Older versions of scikit-learn have no F1 where the recall or the precision is 0 / 0.
-        right = 2 * np.sum((target == labels[i]) & (predicted == labels[i]))
-        f1 = right / (np.sum(target == labels[i]) + np.sum(predicted == labels[i]))
-        theirs = (100 * precision[i], 100 * recall[i], 100 * f1, support[i])
-        assert [math.nan if value is None else value for value in ours] == pytest.approx(theirs, nan_ok=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # labels that are only predicted: they do not count
-        expected = metrics.balanced_accuracy_score(target, predicted)
+    score, recalls = in_blocks(predicted, target, size, False), []
+    assert [found.label for found in score.classes] == np.unique([target, predicted]).tolist()
+    for found in score.classes:
+        truly, given = target == found.label, predicted == found.label
+        totals = (truly.sum(), given.sum(), (truly.sum() + given.sum()) / 2)
+        recall, precision, f1 = (100 * (truly & given).sum() / n if n else None for n in totals)
+        assert (found.rows, found.recall, found.precision) == (truly.sum(), recall, precision)
+        assert found.f1 == pytest.approx(f1)
+        recalls += [recall] if truly.any() else []
     found = quality(predicted, target, regression=False)
-    assert (found.accuracy, found.balanced_accuracy) == (score.accuracy, pytest.approx(100 * expected))
+    assert (found.accuracy, found.balanced_accuracy) == (score.accuracy, pytest.approx(np.mean(recalls)))
     assert (found.classes, found.mse) == (score.classes, None)
 
 
