@@ -2,16 +2,19 @@
 
 import tracemalloc
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from budget_problems import fixture, moons, source_of, spooled
+from program import data
 from read_fixtures import exact as read_model
 from read_fixtures import rows as read_rows
 from two_moons import kernel, two_moons
 
 from svmfast.errors import OptionError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
+from svmfast.formats.spool import Spool
+from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.budget import BudgetTrainOptions, finish, training
 from svmfast.methods.budget import rows as run_rows
 from svmfast.methods.budget.run import budget_train, candidates
@@ -23,6 +26,29 @@ from svmfast.solvers.training_data import chosen
 
 MOONS = BudgetTrainOptions(gamma=1, budget=10)
 DIGITS = BudgetTrainOptions(C=10, gamma=0.02, budget=9, passes=2)
+
+
+def source_of(rows, labels):
+    """Rows that are in memory."""
+    return spooled(rows, np.asarray(labels, float), memory=1 << 40, pieces=1)
+
+
+def fixture(name):
+    train, test = (read_svmlight(data(f"{name}.{part}")) for part in ("train", "test"))
+    return source_of(train.rows, train.labels), test
+
+
+def moons():
+    x, y = two_moons(600, 21)
+    return source_of(Rows.from_dense(x), y)
+
+
+def spooled(rows, labels, memory=1 << 20, pieces=7):
+    """The same rows through a spool, in blocks of uneven size."""
+    spool = Spool(memory)
+    for first, last in pairwise(np.linspace(0, len(rows), pieces + 1).astype(int)):
+        spool.add(rows[first:last], labels[first:last])
+    return spool.finish()
 
 
 def predicted(made, rows):

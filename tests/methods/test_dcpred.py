@@ -1,10 +1,7 @@
 """`svmfast dcpred` and its method: accuracy, conversion, cost, determinism, and what its report says."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from landmark_fits import tasks
 from program import data, model
 from read_fixtures import rows as read
 from sklearn.svm import LinearSVC
@@ -23,11 +20,10 @@ from svmfast.methods.method import Setting
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.rows import Rows
 
-fit_svc, fit_ridge, cross_validate_dcpred = tasks(fits.fit)
-
 
 def settings(**changes):
-    return replace(DcpredOptions(gamma=(0.1,), clusters=4, landmarks=12, iterations=30), **changes)
+    given = {"task": "svc", "gamma": (0.1,), "clusters": 4, "landmarks": 12, "iterations": 30}
+    return DcpredOptions(**{**given, **changes})
 
 
 def predicted(made, rows):
@@ -41,10 +37,10 @@ def test_svc(name, pseudo):
     (rows, y), (test, truth) = read(f"{name}.train"), read(f"{name}.test")
     exact = train(rows, y, TrainOptions())
     mine = settings(gamma=(exact.kernel.gamma,), pseudo=pseudo)
-    made, report = fit_svc(rows, y, mine, Setting(threads=3))
+    made, report = fits.fit(rows, y, mine, Setting(threads=3))
     assert np.mean(predicted(made, test) == truth) >= np.mean(predicted(exact, test) == truth) - 0.03
     assert made.head.labels.tolist() == exact.head.labels.tolist()
-    assert model_bytes(made) == model_bytes(fit_svc(rows, y, mine)[0])
+    assert model_bytes(made) == model_bytes(fits.fit(rows, y, mine)[0])
     assert model_bytes(load_model(model_bytes(made))) == model_bytes(made)
     assert (report.pseudo_landmarks > 0) == (pseudo != "none")
     assert report.landmarks == made.sizes.sum() <= 12 * report.clusters
@@ -87,7 +83,7 @@ def test_class_weights_are_weights_of_rows(name):
 @pytest.mark.parametrize("pseudo", ["poly", "triangle"])
 def test_coefficients_are_fitted_to_the_features_of_predictions(pseudo):
     rows, y = read("breast.train")
-    made, _ = fit_svc(rows, y, settings(clusters=1, pseudo=pseudo))
+    made, _ = fits.fit(rows, y, settings(clusters=1, pseudo=pseudo))
     q, vectors, gamma = int(made.pseudo.sizes[0]), made.landmarks.to_dense(), float(made.gamma[0])
     assert q > 0
     coef, distances = np.hstack([made.coef, made.pseudo.coef]), made.pseudo.distances.reshape(-1, 12)
@@ -102,7 +98,7 @@ def test_a_leaf_distinguishes_only_its_own_classes():
     centers = np.array([[0.0, 0], [8, 0], [0, 8], [8, 8], [9, 9]])
     which = rng.integers(0, 5, 600)
     rows = Rows.from_dense(centers[which] + rng.normal(size=(600, 2)) * 0.4)
-    made, _ = fit_svc(rows, which.astype(float), settings(clusters=4, gamma=(1.0,)))
+    made, _ = fits.fit(rows, which.astype(float), settings(clusters=4, gamma=(1.0,)))
     grid = Rows.from_dense(rng.uniform(-20, 20, (4000, 2)))
     cells, of_grid, answers = made.route(rows), made.route(grid), predicted(made, grid)
     for cell in range(made.n_cells):
@@ -116,16 +112,15 @@ def test_a_class_that_the_local_models_rows_lack_is_no_obstacle():
     rows = Rows.from_dense(np.random.default_rng(0).normal(size=(2500, 2)))
     for rare in range(4):
         y = np.where(np.arange(2500) == rare, 2.0, 1.0)
-        made, _ = fit_svc(rows, y, settings(clusters=1, iterations=0))
+        made, _ = fits.fit(rows, y, settings(clusters=1, iterations=0))
         assert made.sizes.tolist() == [12]
 
 
 def test_tuning_lowers_the_error():
     rows, y = read("diabetes.train")
-    plain, tuned = (
-        fit_ridge(rows, y, settings(lambda_=(0.1,), iterations=n))[1].training.main for n in (0, 100)
-    )
-    assert tuned < 0.97 * plain < y.std()
+    plain, tuned = (settings(task="ridge", lambda_=(0.1,), iterations=n) for n in (0, 100))
+    before, after = (fits.fit(rows, y, one)[1].training.main for one in (plain, tuned))
+    assert after < 0.97 * before < y.std()
 
 
 @pytest.mark.parametrize(
@@ -164,7 +159,7 @@ def test_conversion(name, fit, task):
 @pytest.mark.parametrize(("cost", "clusters"), [(4.0, 1), (12.0, 1), (12.0, 4)])
 def test_the_cost_is_within_the_limit_and_close_to_it(name, cost, clusters):
     mine = settings(gamma=(0.01,), max_operations=cost, clusters=clusters, iterations=10)
-    made, report = fit_svc(*read(f"{name}.train"), mine)
+    made, report = fits.fit(*read(f"{name}.train"), mine)
     assert 0.6 * cost < report.multiply_adds / report.linear_multiply_adds <= cost
     assert f"--max-operations {cost!r} --clusters {clusters}" in made.provenance["parameters"]
 
@@ -190,20 +185,20 @@ def test_the_reported_cost_is_that_of_all_rows():
     x[n // 2 :, 0] += 5
     y = np.concatenate([rng.integers(1, 3, n // 2), rng.integers(1, 4, n // 2)]).astype(float)
     rows = Rows.from_dense(x)
-    made, report = fit_svc(rows, y, DcpredOptions(gamma=(1.0,), clusters=2, landmarks=6, iterations=0))
+    made, report = fits.fit(rows, y, settings(gamma=(1.0,), clusters=2, landmarks=6, iterations=0))
     assert report.multiply_adds == made.multiply_adds(rows) != made.multiply_adds(rows[:20_000])
 
 
 def test_cross_validation_chooses_the_best_parameters():
     rows, y = read("diabetes.train")
     grid = settings(task="ridge", gamma=(1e-3, 0.05, 30.0), lambda_=(0.3, 1e5), folds=3, iterations=0)
-    scores = cross_validate_dcpred(rows, y, grid)
+    scores = fits.fit(rows, y, grid, Setting(1, writes=False))[1].cross_validation
     assert len(scores) == 6
     best = min(scores, key=lambda s: s.score)
     assert best.regularization == 0.3
     assert best.gamma != 30
     assert best.score < 0.9 * y.std()
-    made, report = fit_ridge(rows, y, grid, Setting(threads=2))
+    made, report = fits.fit(rows, y, grid, Setting(threads=2))
     assert report.cross_validation == scores
     assert (report.gamma, report.regularization) == (best.gamma, best.regularization)
     assert f"-g {best.gamma:g} --lambda {best.regularization:g}" in made.provenance["parameters"]
@@ -214,9 +209,9 @@ def test_impossible_requests_are_reported():
     spread = rows.indices * 60_000_003
     wide = Rows(rows.indptr, spread.astype(np.int32), rows.values, int(spread.max()) + 1)
     with pytest.raises(MemoryLimitError, match="centers and landmarks of 1,740,000,088 columns"):
-        fit_svc(wide, y, settings())
+        fits.fit(wide, y, settings())
     with pytest.raises(MemoryLimitError, match=r"training on leaves of up to .* rows"):
-        fit_svc(rows, y, settings(memory=60_000))
+        fits.fit(rows, y, settings(memory=60_000))
     with pytest.raises(OptionError, match="`fit` labels is for classifiers"):
         fits.fit_exact(rows, load_model(model("diabetes_eps_rbf_prob")), settings(fit="labels"))
 

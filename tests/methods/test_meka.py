@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from landmark_fits import tasks
 from linear_svc import linear_svc
 from meka_problems import settings
 from program import data
@@ -26,8 +25,6 @@ from svmfast.methods.method import Setting
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.solvers.kernel_clusters import kmeans_centers, partition
 
-fit_svc, fit_ridge, cross_validate_meka = tasks(fit)
-
 
 def predicted(made, rows):
     return made.head.predict(made.decision_values(rows))
@@ -43,7 +40,7 @@ def predicted(made, rows):
 )
 def test_one_cluster_of_full_rank_is_kernel_ridge_regression(changes, tolerance):
     (rows, y), (test, _) = read("diabetes.train"), read("diabetes.test")
-    made, report = fit_ridge(rows, y, settings(clusters=1, rank=len(rows), lambda_=(0.3,), **changes))
+    made, report = fit(rows, y, settings(task="ridge", clusters=1, rank=len(rows), lambda_=(0.3,), **changes))
     kind = "laplacian" if "laplacian" in changes else "rbf"
     other = KernelRidge(alpha=0.3, kernel=kind, gamma=0.1).fit(rows.to_dense(10), y - y.mean())
     expected = other.predict(test.to_dense(10)) + y.mean()
@@ -53,7 +50,7 @@ def test_one_cluster_of_full_rank_is_kernel_ridge_regression(changes, tolerance)
 
 def test_blocks_are_kernel_ridge_regression_of_each_cluster():
     rows, y = read("diabetes.train")
-    made, report = fit_ridge(rows, y, settings(block_only=True, lambda_=(0.5,)))
+    made, report = fit(rows, y, settings(task="ridge", block_only=True, lambda_=(0.5,)))
     cells, x, values = made.route(rows), rows.to_dense(), made.decision_values(rows)[:, 0]
     assert report.clusters == 3
     for own in (cells == cell for cell in range(3)):
@@ -63,12 +60,12 @@ def test_blocks_are_kernel_ridge_regression_of_each_cluster():
 
 def test_cross_validation_chooses_the_best_parameters():
     rows, y = read("diabetes.train")
-    grid = settings(gamma=(1e-3, 0.05, 20.0), lambda_=(1e-4, 0.3, 1e4), folds=5)
-    scores = cross_validate_meka(rows, y, grid)
+    grid = settings(task="ridge", gamma=(1e-3, 0.05, 20.0), lambda_=(1e-4, 0.3, 1e4), folds=5)
+    scores = fit(rows, y, grid, Setting(1, writes=False))[1].cross_validation
     assert len(scores) == 9
     best = min(scores, key=lambda s: s.score)
     assert (best.gamma, best.regularization) in ((0.05, 0.3), (1e-3, 1e-4))
-    made, report = fit_ridge(rows, y, grid)
+    made, report = fit(rows, y, grid)
     assert (report.gamma, report.regularization) == (best.gamma, best.regularization)
     assert report.cross_validation == scores
     # A constant would score about the standard deviation.
@@ -82,11 +79,11 @@ def test_svc(name):
     (rows, y), (test, truth) = read(f"{name}.train"), read(f"{name}.test")
     exact = train(rows, y, TrainOptions())
     mine = settings(gamma=(exact.kernel.gamma,), C=(10.0,))
-    made, report = fit_svc(rows, y, mine, Setting(threads=2))
+    made, report = fit(rows, y, mine, Setting(threads=2))
     assert np.mean(predicted(made, test) == truth) >= np.mean(predicted(exact, test) == truth) - 0.02
     assert made.head.labels.tolist() == exact.head.labels.tolist()
     assert made.head.one_vs_rest == (len(exact.head.labels) > 2)
-    assert model_bytes(made) == model_bytes(fit_svc(rows, y, mine)[0])
+    assert model_bytes(made) == model_bytes(fit(rows, y, mine)[0])
     assert report.training.main > 95
 
 
@@ -94,7 +91,7 @@ def test_svc(name):
 def test_block_svc_is_a_libsvm_model_for_each_cluster(name):
     (rows, y), (test, _) = read(f"{name}.train"), read(f"{name}.test")
     blocks = settings(clusters=4, block_only=True, C=(2.0,), gamma=(0.05,))
-    made, _ = fit_svc(rows, y, blocks, Setting(threads=2))
+    made, _ = fit(rows, y, blocks, Setting(threads=2))
     assert model_bytes(load_model(model_bytes(made))) == model_bytes(made)
     cells, own_cells, answers, checked = made.route(test), made.route(rows), predicted(made, test), 0
     for cell in range(made.n_cells):
@@ -128,7 +125,7 @@ def test_class_weights_are_weights_of_rows(name):
 def test_class_weights_of_blocks_are_those_of_libsvm(laplacian):
     (rows, y), weights = read("wine.train"), ((1, 5.0), (3, 0.1))
     blocks = settings(clusters=1, block_only=True, gamma=(0.05,), laplacian=laplacian, weights=weights)
-    made, _ = fit_svc(rows, y, replace(blocks, C=(2.0,)))
+    made, _ = fit(rows, y, replace(blocks, C=(2.0,)))
     options = TrainOptions(C=2.0, gamma=0.05, weights=weights)
     if laplacian:
         x = rows.to_dense()

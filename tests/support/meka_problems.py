@@ -9,4 +9,4 @@ from svmfast.methods.meka import MekaOptions
 
 
 def settings(**changes: Any) -> MekaOptions:
-    return replace(MekaOptions(gamma=(0.1,), clusters=3, rank=40), **changes)
+    return replace(MekaOptions(task="svc", gamma=(0.1,), clusters=3, rank=40), **changes)

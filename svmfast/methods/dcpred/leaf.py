@@ -267,8 +267,6 @@ def _candidates(
         alpha = np.linalg.solve(gram, targets - targets.mean(axis=0))
         return x, (alpha * alpha).sum(axis=1)
     which = (targets[:, 0] > 0).astype(np.int64) if targets.shape[1] == 1 else targets.argmax(axis=1)
-    if len(np.unique(which)) < 2:
-        return x, None
     of_class = class_weights_of(which, None if rows.class_weights is None else rows.class_weights[chosen])
     how = TrainOptions(gamma=gamma, C=cost, eps=0.01, cache_size=_CACHE_MEGABYTES, weights=of_class)
     local = train(Rows.from_dense(x), which, how)
