@@ -165,6 +165,9 @@ def test_auto_takes_the_expansion_of_least_work():
     work = [one.operations + (1 - one.certified_percent / 100) * one.operations_before for one in found]
     _, report = approximate(smooth, order="auto", data=rows, force=True)
     assert work[report.order - 1] <= min(work) / ladder.MOST_WORK
+    # Order 3 would need 0.83 of the work of order 2, which is not worth it.
+    iris, (rows, _) = read_model("iris_c_rbf_prob"), read_rows("iris.train")
+    assert approximate(iris, order="auto", data=rows, force=True)[1].order == 2
 
 
 def test_an_expansion_that_costs_as_much_as_the_exact_model_is_refused():

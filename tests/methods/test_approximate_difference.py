@@ -175,9 +175,8 @@ def test_a_class_that_is_lost_is_never_written_without_options():
     _, second = approximate(exact, data=rows, order=2, center="mean", max_diff=0.01)
     assert second.labels_differing_percent < 1
     assert (second.kept.worst.label, second.kept.worst.correct) == (1.0, 0)
-    assert second.refusal == (
-        "100% of the labels differ on the 19 rows to which the exact model gives label 1, more than 10%"
-    )
+    of_rare = "100% of the labels differ on the 19 rows to which the exact model gives label 1, more than 10%"
+    assert second.refusal == of_rare
     assert second.kept.balanced_percent == 50
     try:
         _, report = approximate(exact, data=rows)

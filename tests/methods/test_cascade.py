@@ -39,16 +39,12 @@ def rows():
     return read_svmlight(ROWS).rows
 
 
-@pytest.mark.parametrize(
-    ("fast", "exact", "message"),
-    [
-        ("iris_c_rbf_prob", "photos_c_rbf", "has a different type or different labels"),
-        ("diabetes_eps_rbf", "diabetes_eps_rbf", "does not distinguish rows in regression"),
-    ],
-)
-def test_models_that_cannot_be_joined(fast, exact, message, rows):
-    with pytest.raises(UnsupportedError, match=message):
-        join(exact_model(fast), exact_model(exact), rows)
+def test_models_that_cannot_be_joined(rows):
+    photos, iris, regression = map(exact_model, ("photos_c_rbf", "iris_c_rbf_prob", "diabetes_eps_rbf"))
+    with pytest.raises(UnsupportedError, match="has a different type or different labels"):
+        join(iris, photos, rows)
+    with pytest.raises(UnsupportedError, match="does not distinguish rows in regression"):
+        join(regression, regression, rows)
 
 
 def test_the_program(tmp_path):

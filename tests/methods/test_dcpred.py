@@ -95,8 +95,8 @@ def test_coefficients_are_fitted_to_the_features_of_predictions(pseudo):
 def test_a_leaf_distinguishes_only_its_own_classes():
     """Well-separated classes: leaves with one class are constant, and no leaf predicts a class it lacks."""
     rng = np.random.default_rng(0)
-    centers = np.array([[0.0, 0], [8, 0], [0, 8], [8, 8], [9, 9]])
-    which = rng.integers(0, 5, 600)
+    centers = np.array([[0.0, 0], [8, 0], [0, 8], [8, 8], [9, 9], [9, 7]])
+    which = rng.integers(0, 6, 600)
     rows = Rows.from_dense(centers[which] + rng.normal(size=(600, 2)) * 0.4)
     made, _ = fits.fit(rows, which.astype(float), settings(clusters=4, gamma=(1.0,)))
     grid = Rows.from_dense(rng.uniform(-20, 20, (4000, 2)))

@@ -261,11 +261,8 @@ def test_data_of_another_problem_are_refused(tmp_path, name):
     (tmp_path / "wrong").write_text(mixed)
     for words in (("--data", data(f"{first}.train"), "--test", "wrong"), ("--data", "wrong")):
         done = frontier(tmp_path, model(name), *words, "--methods", "linear", "-q")
-        assert (done.returncode, done.stderr.decode()) == (
-            2,
-            "svmfast: EXACT is no better than chance on the rows of wrong: nothing can be measured on them; "
-            "give rows of the problem that EXACT was trained for\n",
-        )
+        assert done.returncode == 2
+        assert done.stderr.startswith(b"svmfast: EXACT is no better than chance on the rows of wrong: ")
     assert [path.name for path in tmp_path.iterdir()] == ["wrong"]
 
 
