@@ -16,11 +16,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "support"))
 
-from killing import SIGNALS, Tally, jobs, kill_once, measure  # noqa: E402
-from program import heed_signals  # noqa: E402
+from killing import SIGNALS, Tally, jobs, kill_once, measure
+from program import heed_signals
 
 
 def main() -> int:
@@ -32,31 +31,18 @@ def main() -> int:
     parser.add_argument("--scale", type=int, default=1, help="times the work of a job")
     options = parser.parse_args()
     heed_signals()
-    chance, wrong = random.Random(options.seed), 0
-    whole = Tally()
+    chance, tally = random.Random(options.seed), Tally()
     with tempfile.TemporaryDirectory(prefix="svmfast-faults-") as name:
-        folder = Path(name)
-        work = jobs(folder, options.scale)
-        for job in work.values():
-            measure(job, folder)
-        tallies = {command: Tally() for command in work}
+        work = list(jobs(Path(name), options.scale).values())
+        for job in work:
+            measure(job, Path(name))
         for i in range(options.kills):
-            command = list(work)[i % len(work)]
             number = SIGNALS[i // len(work) % len(SIGNALS)]
-            kill_once(work[command], folder, number, chance, tallies[command])
-        for command, tally in tallies.items():
-            print(
-                f"{command}: {tally.runs} kills within {1.1 * work[command].seconds:.1f} s, "
-                f"old output {tally.left['old']}, new output {tally.left['new']}, "
-                f"temporary files left by SIGKILL {tally.left['litter of SIGKILL']}, "
-                f"wrong {len(tally.faults)}"
-            )
-            whole.runs += tally.runs
-            for fault in tally.faults:
-                print(f"  {fault}")
-            wrong += len(tally.faults)
-    print(f"{whole.runs} kills, {wrong} wrong")
-    return 1 if wrong else 0
+            kill_once(work[i % len(work)], Path(name), number, chance, tally)
+    print(*tally.faults, sep="\n", end="\n" * bool(tally.faults))
+    left = ", ".join(f"{what} {n}" for what, n in sorted(tally.left.items()))
+    print(f"{tally.runs} kills, {len(tally.faults)} wrong; left: {left}")
+    return 1 if tally.faults else 0
 
 
 if __name__ == "__main__":
