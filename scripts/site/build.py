@@ -3,36 +3,38 @@
     python scripts/site/build.py FOLDER
 
 FOLDER/source contains Sphinx's input: copies of the pages, so that nothing is generated into docs/, and the
-reference. FOLDER/html is the site. A warning of Sphinx, such as a broken link or a page that is in no table
-of contents, is an error.
+reference: Python's from docstrings, commands' from their help, and the keys of reports from their schema.
+FOLDER/html is the site. A warning of Sphinx, such as a broken link or a page that is in no table of contents,
+is an error.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-import commands
-import files
-import python_api
-from markdown import contents, linked
+import click
 from sphinx.cmd.build import build_main
 
-ROOT = Path(__file__).resolve().parents[2]
+from svmfast.cli import main as program
+from svmfast.cli.report_schema import schema as schema_of_reports
+from svmfast.commands import commands
+from svmfast.methods.registry import methods
+
+HERE, ROOT = Path(__file__).resolve().parent, Path(__file__).resolve().parents[2]
 #: Pages from the top of the repository, where readers expect them.
 ALSO = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "SECURITY.md": "security.md"}
-
 #: Pages that only the site has, listed in the section of the index named here.
 GENERATED = {
     "Reference": {
         "reference/commands.md": "Commands, with all options",
         "reference/python.md": "Python functions and classes",
-        "reference/model-kinds.md": "Parts of each kind of model",
         "reference/report-keys.md": "Keys of the JSON reports",
     }
 }
@@ -50,34 +52,67 @@ def with_contents(index: str) -> str:
     for section in sections:
         title = section.split("\n", 1)[0]
         more = "".join(f"- [{text}]({page})\n" for page, text in GENERATED.get(title, {}).items())
-        pages = re.findall(r"^- .*?\[[^]]*\]\(([\w/-]+)\.md\)", section + more, re.MULTILINE)
-        hidden = contents(pages).replace(":maxdepth", f":caption: {title}\n:hidden:\n:maxdepth")
+        pages = "\n".join(re.findall(r"^- .*?\[[^]]*\]\(([\w/-]+)\.md\)", section + more, re.MULTILINE))
+        hidden = f"```{{toctree}}\n:caption: {title}\n:hidden:\n:maxdepth: 1\n\n{pages}\n```\n"
         parts.append(f"## {section.rstrip()}\n{more}\n{hidden}\n")
     return "".join(parts)
+
+
+def command_pages() -> str:
+    """Return the help of every command."""
+    root = click.Context(program.program, info_name="svmfast", obj=program.Settings())
+    parts = ["# Commands\n\n[Command line](../command-line.md) has what holds for all of them.\n"]
+    for name in commands():
+        command = program.program.get_command(root, name)
+        assert command is not None
+        text = command.get_help(click.Context(command, info_name=name, parent=root, terminal_width=100))
+        parts.append(f"## svmfast {name}\n\n```\n{text}\n```\n")
+    return "\n".join(parts)
+
+
+def report_keys(schema: dict[str, Any]) -> str:
+    """Return the keys of the reports of every command."""
+    parts = [
+        "# Keys of the JSON reports\n",
+        "The schema is {download}`report.schema.json <../report.schema.json>`; "
+        "[Command line](../command-line.md#json-reports) has the rules.\n\n## every command\n",
+        *_keys(schema),
+    ]
+    for rule in schema["allOf"]:
+        parts += [f"## {rule['if']['properties']['command']['const']}\n", *_keys(rule["then"])]
+    return "\n".join(parts)
+
+
+def _keys(rule: dict[str, Any]) -> Iterator[str]:
+    for key, one in rule["properties"].items():
+        yield f"`{key}`\n: " + re.sub(r"([\\*_{}\[\]<>#|~$])", r"\\\1", one["description"]) + "\n"
 
 
 def stage(source: Path) -> None:
     """Write Sphinx's input to the folder `source`."""
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(ROOT / "docs", source)
-    index = source / "index.md"
+    shutil.copytree(HERE / "reference", source / "reference")
+    index, schema = source / "index.md", schema_of_reports()
     index.write_text(with_contents(index.read_text()))
     for name, page in ALSO.items():
-        (source / page).write_text(linked((ROOT / name).read_text(), ""))
-    reference = source / "reference"
-    for name, text in {**commands.pages(), **python_api.pages(), **files.pages(source)}.items():
-        path = reference / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        text = re.sub(r"`?\bdocs/([\w-]+)\.md`?", r"[\1](\1.md)", (ROOT / name).read_text())
+        (source / page).write_text(text)
+    (source / "report.schema.json").write_text(json.dumps(schema, indent=2) + "\n")
+    python = source / "reference/python.md"
+    listed = "\n".join(f".. autofunction:: svmfast.{method.function_name}" for method in methods())
+    python.write_text(python.read_text().replace("METHODS", listed))
+    (source / "reference/commands.md").write_text(command_pages())
+    (source / "reference/report-keys.md").write_text(report_keys(schema))
 
 
 def main(folder: Path) -> int:
     """Build the site in `folder` and return the exit status."""
     source, html = folder / "source", folder / "html"
-    stage(source)
     # The generated help must not depend on the terminal.
     os.environ["COLUMNS"] = "100"
-    options = ["-b", "html", "-E", "-W", "--keep-going", "-q", "-c", str(Path(__file__).parent)]
+    stage(source)
+    options = ["-b", "html", "-E", "-W", "--keep-going", "-q", "-c", str(HERE)]
     status = build_main([*options, "-d", str(folder / "doctrees"), str(source), str(html)])
     if status == 0:
         print(html / "index.html")

@@ -1,4 +1,4 @@
-"""A validator for the part of JSON Schema that scripts/report_schema.py uses; other keywords are errors."""
+"""A validator for the part of JSON Schema that svmfast --show-schema uses; other keywords are errors."""
 
 from __future__ import annotations
 
