@@ -32,7 +32,7 @@ FORMAT = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/sv
 
 
 def main() -> None:
-    console = Console(record=True, width=112, file=StringIO(), force_terminal=True)
+    console = Console(record=True, width=116, file=StringIO(), force_terminal=True)
     for block in re.findall(r"^```console\n(.*?)^```", (ROOT / "README.md").read_text(), re.S | re.M):
         for line in block.splitlines():
             console.print(Text(line, "bold white" if line.startswith("$ ") else "default"))
