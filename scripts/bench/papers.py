@@ -16,19 +16,53 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from harness import MODELS, PROGRAM, Bench, Table, measure, medians, run, seconds, spread
-from reproduce import COVTYPE, IRIS, PENDIGITS, compared, run_command
 
 import svmfast
+from svmfast.formats.svmlight import write_svmlight
 from svmfast.methods.meka import MekaOptions
 from svmfast.methods.meka.error import kernel_error
 from svmfast.methods.method import Setting
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.kernel_clusters import kmeans_centers
 from svmfast.threads import one_blas_thread
+
+COVTYPE = ("covtype20k.libsvm.binary.scale.s80", "covtype20k.libsvm.binary.scale.s20")
+
+
+def unit(bench: Bench, *names: str) -> Path:
+    """Return a file of all rows with every column scaled to [0, 1], as the paper's data probably were."""
+    rows, labels = bench.read(*names)
+    x, place = rows.to_dense(), bench.folder / f"{names[0]}.unit"
+    made = (x - x.min(axis=0)) / np.maximum(np.ptp(x, axis=0), 1e-300)
+    write_svmlight(place, svmfast.Rows.from_dense(made), labels)
+    return place
+
+
+def run_command(bench: Bench, text: str) -> dict[str, Any]:
+    """Run a command and return its JSON report.
+
+    data/NAME and model/NAME are files, unit/A,B scaled rows of two files, and OUT is a model to write.
+    """
+    places = {"data": bench.file, "model": bench.model, "unit": lambda names: unit(bench, *names.split(","))}
+    words: list[Any] = []
+    for word in text.split():
+        kind, _, name = word.partition("/")
+        words.append(places[kind](name) if name else bench.folder / "OUT" if word == "OUT" else word)
+    return bench.report(*words)
+
+
+def compared(bench: Bench, test: str, exact: Path | None = None) -> dict[str, Any]:
+    """Return the figures of OUT by `svmfast compare`."""
+    out = bench.folder / "OUT"
+    found = bench.report("compare", exact or out, out, "--data", bench.file(test), "--repeats", 1)
+    figures: dict[str, Any] = found["models"][1]
+    return figures
+
 
 # --- budget-train
 
@@ -139,7 +173,7 @@ def budget_time(bench: Bench, problem: Budgeted) -> Iterator[Sequence[str]]:
 FEATURES = ("Nystrom", "k-means Nystrom", "random Fourier")
 #: Rank, gamma, clusters, whether columns are scaled to [0, 1]; the errors of MEKA and FEATURES in the paper.
 ERRORS: list[tuple[tuple[str, ...], int, float, int, bool, tuple[str, ...]]] = [
-    (PENDIGITS, 128, 2.0, 5, True, ("0.0811", "0.1325", "0.0828", "0.4404")),
+    (("pendigits.scale", "pendigits.scale.t"), 128, 2.0, 5, True, ("0.0811", "0.1325", "0.0828", "0.4404")),
     (("ijcnn1",), 128, 1.0, 10, False, ("0.0082", "0.0423", "0.0234", "0.2972")),
     (COVTYPE, 256, 10.0, 15, False, ("0.1192", "0.3700", "0.2752", "0.8825")),
 ]
@@ -173,9 +207,7 @@ def error_of(method: str, x: FloatArray, gamma: float, rank: int) -> float:
 def meka(bench: Bench, case: tuple[Any, ...]) -> Iterator[Sequence[str]]:
     """MEKA's error, and that of the others with as many numbers per row as MEKA, and with its rank."""
     names, rank, gamma, clusters, scaled, paper = case
-    x = bench.read(*names)[0].to_dense()
-    if scaled:
-        x = (x - x.min(axis=0)) / np.maximum(np.ptp(x, axis=0), 1e-300)
+    x = bench.read(*((unit(bench, *names),) if scaled else names))[0].to_dense()
     options = MekaOptions(gamma=(gamma,), clusters=clusters, rank=rank, psd="none")
     report = kernel_error(Rows.from_dense(x), options, Setting(bench.threads))
     title = [names[0], f"{len(x):,}", f"{gamma:g}"]
@@ -267,7 +299,7 @@ TABLES = [
           BUDGETED, budget_time, BREAST, marks="budget",
           note=f"{PASSES} passes; training time of one thread, without reading the data."),
     Table("meka", "data | rows | gamma | approximation | rank | error | the paper's | build", ERRORS,
-          meka, [(IRIS, 8, 0.5, 2, True, ("",) * 4)], left=4),
+          meka, [(("iris.train", "iris.test"), 8, 0.5, 2, True, ("",) * 4)], left=4),
     Table("dcpred", "data | method | accuracy, % | counted cost | time per row | training", ROUTED, dcpred,
           [SMALL], left=2),
 ]  # fmt: skip

@@ -1,47 +1,16 @@
-"""`svmfast scale` and scaling inside models against LIBSVM's svm-scale and svm-predict: docs/data.md.
+"""Scaling inside models against LIBSVM's svm-scale and svm-predict: docs/data.md. Fails if a byte differs.
 
-    python scripts/bench/scaling.py                  # on fixtures/
-    python scripts/bench/scaling.py --data DIR --page docs/data.md
-
-Tables: predict (`svm-scale | svm-predict` and `svmfast predict` of a model with the range file inside), scale
-(bytes of rows, range files and warnings, with times). Fails if any byte differs.
+python scripts/bench/scaling.py                  # on fixtures/
+python scripts/bench/scaling.py --data DIR --page docs/data.md
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harness import PROGRAM, Bench, Table, measure, medians, run, seconds
+from harness import PROGRAM, Bench, Table, measure, run
 
 import svmfast
-
-
-def same(*pairs: tuple[object, object]) -> str:
-    """Return 0, the bytes that differ; fail otherwise."""
-    if any(a != b for a, b in pairs):
-        raise SystemExit("scaling: the bytes differ")
-    return "0"
-
-
-def scale(bench: Bench, name: str) -> Iterator[Sequence[str]]:
-    """Three ways to call both programs; the first is timed."""
-    raw, ranges = bench.file(name), bench.folder / "ranges"
-    programs = {"svm-scale": ["svm-scale"], "svmfast": [PROGRAM, "scale"]}
-    said: dict[str, list[object]] = {side: [] for side in programs}
-
-    def once(side: str, *words: object) -> float:
-        done = run([*programs[side], *words, raw])
-        said[side] += [done.out, done.err, ranges.read_bytes()]
-        return done.wall
-
-    first = {side: lambda side=side: once(side, "-s", ranges) for side in programs}
-    taken = medians(first, bench.repeats)
-    for words in (("-r", ranges), ("-l", "0", "-y", "0", "1")):
-        for side in programs:
-            once(side, *words)
-    theirs, ours = taken["svm-scale"], taken["svmfast"]
-    size, equal = raw.stat().st_size, same(*zip(said["svm-scale"], said["svmfast"], strict=True))
-    yield name, f"{size:,}", equal, seconds(theirs), seconds(ours), f"{theirs / ours:.1f}x"
 
 
 def predict(bench: Bench, case: tuple[str, str, str]) -> Iterator[Sequence[str]]:
@@ -54,8 +23,10 @@ def predict(bench: Bench, case: tuple[str, str, str]) -> Iterator[Sequence[str]]
     svmfast.save_model(svmfast.ScaledModel(svmfast.load_model(exact), svmfast.read_ranges(ranges)), fast)
     scaled.write_text(run(["svm-scale", "-r", ranges, test]).out)
     theirs, ours = run([bench.tool(), scaled, exact, outs[0]]), run([PROGRAM, "predict", test, fast, outs[1]])
-    equal = same((theirs.out, ours.out), (outs[0].read_bytes(), outs[1].read_bytes()))
-    yield test.name, f"{outs[1].read_bytes().count(10):,}", equal
+    written = [path.read_bytes() for path in outs]
+    if theirs.out != ours.out or written[0] != written[1]:
+        raise SystemExit(f"scaling: the bytes for {test} differ")
+    yield test.name, f"{written[0].count(10):,}", "0"
 
 
 PREDICTED = [
@@ -64,16 +35,10 @@ PREDICTED = [
     ("magic04_scale.s80", "magic04_scale.s20", "-c 8 -g 1"),
     ("skin_nonskin.s80", "skin_nonskin.s20", "-c 8 -g 8"),
 ]
-SETS = [
-    *(name for names in PREDICTED for name in names[:2]),
-    *("a9a", "abalone_scale.s80", "ijcnn1", "letter.scale", "mnist.scale", "phishing.s80", "usps", "w8a.s80"),
-]
 HEAD = "`svm-scale -r` then `svm-predict`, compared with `svmfast predict` with the range file inside"
 TABLES = [
-    Table("predict", f"{HEAD} | rows | bytes that differ", PREDICTED, predict,
-          [("breast.train", "breast.test", "-c 10 -g 0.02")], marks="scaling"),
-    Table("scale", "set | bytes | bytes that differ | svm-scale | svmfast scale | gain", SETS, scale,
-          ["iris.train", "diabetes.train", "onehot.train"]),
+    Table("scaling", f"{HEAD} | rows | bytes that differ", PREDICTED, predict,
+          [("breast.train", "breast.test", "-c 10 -g 0.02")]),
 ]  # fmt: skip
 
 if __name__ == "__main__":

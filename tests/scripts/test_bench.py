@@ -180,7 +180,7 @@ def test_growth_measures_the_memory_of_each_step() -> None:
     [
         ("in_process.py", ("--table", "one-row", "--only", "Rows"), 1),
         pytest.param("cascade.py", ("--drawings", "5"), 1, marks=pytest.mark.nightly),
-        pytest.param("scaling.py", (), 4, marks=pytest.mark.nightly),
+        pytest.param("scaling.py", (), 1, marks=pytest.mark.nightly),
         ("export.py", ("--table", "labels", "--only", "breast"), 1),
     ],
 )
