@@ -1,6 +1,7 @@
 # Sourced by scripts/demo, scripts/docs, scripts/test and others: makes .venv and installs svmfast into it, once.
-# Expects `root`, the repository. Sets `bin`, the folder of the environment's programs.
+# Sets `root`, the repository, and `bin`, the folder of the environment's programs.
 
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 bin="$root/.venv/bin"
 
 fail() {
