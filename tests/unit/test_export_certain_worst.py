@@ -159,12 +159,14 @@ def of_underflow(u: float) -> list[Case]:
 
 
 def out_of_range(u: float) -> list[Case]:
-    """A factor that is lost to underflow, and one that is wrong by a factor of 1000."""
-    large, s = (3e37, 86.5) if u > 1e-9 else (1e307, 707.0)
+    """A factor that is lost to underflow, one beyond the limit, and one that is wrong by a factor of 1000."""
+    large, s, limit = (3e37, 86.5, 80) if u > 1e-9 else (1e307, 707.0, 600)
     center = np.array([1026 * 2.0**-10 / u])
     wrong = polynomial([1.0], gamma=50.0, center=center)
     lost = polynomial([large], gamma=1.0, rho=large * 2.7**-90)
-    return [Case(lost, np.array([np.sqrt(s + 1.5)]), 0), Case(wrong, center + 1, -1), Case(wrong, center + 1)]
+    beyond = Case(polynomial([1.0], gamma=1.0), np.array([np.sqrt(limit + 0.5)]), 0)
+    rows = [Case(wrong, center + 1, -1), Case(wrong, center + 1), beyond]
+    return [Case(lost, np.array([np.sqrt(s + 1.5)]), 0), *rows]
 
 
 SHARP = tuple(worst_cases(2.0**-24))
