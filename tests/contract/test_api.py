@@ -1,20 +1,32 @@
-"""The Python API where it differs from the command line: certificates on arrays, a missing core."""
+"""The Python API: declared options, as on the command line; forms of data; wrong types; a missing core."""
 
 from __future__ import annotations
 
+import ast
+import inspect
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import pytest
 from program import ROOT, data, model, svmfast
 
 import svmfast as package
-from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError, WrongTypeError
+from svmfast.cli.command import click_command
+from svmfast.cli.main import program
+from svmfast.commands import bound_check, compare, export, frontier, import_, predict, scale
+from svmfast.commands.functions import takes
+from svmfast.errors import OptionError, WrongTypeError
 from svmfast.formats.model_files import model_bytes
+from svmfast.options import Bounded, made, option, options_of
+from svmfast.values import Real
 
 
 def columns(*words: str | Path) -> list[list[str]]:
@@ -58,24 +70,6 @@ def test_with_exact_every_label_is_the_exact_models(fast: Path) -> None:
         assert (answers.decisions[kept] == expected.decisions[kept]).all()
 
 
-def test_options_that_prove_nothing_are_refused(fast: Path) -> None:
-    rows = package.read_svmlight(data("breast.test"))
-    with pytest.raises(UnsupportedError, match="their hashes differ"):
-        package.predict(fast, rows, exact=model("breast_c_rbf_weights"))
-    with pytest.raises(UnsupportedError, match="has a different type or different labels"):
-        package.predict(fast, rows, exact=package.load_model(model("iris_c_rbf_prob")))
-    bare = package.approximate(model("breast_c_rbf"), order=2, certificate="none").model
-    with pytest.raises(UnsupportedError, match="has no certificate"):
-        package.predict(bare, rows, certify=True)
-    with pytest.raises(
-        OptionError,
-        match="`tolerance` needs `certify`, `exact` or a LIBSVM regression model",
-    ):
-        package.predict(fast, rows, tolerance=0.1, no_fallback=True)
-    with pytest.raises(OptionError, match="`tolerance` needs `model`"):
-        package.bound_check(rows, tolerance=0.1)
-
-
 def test_regression_needs_a_tolerance() -> None:
     rows, exact = package.read_svmlight(data("diabetes.test")), package.load_model(model("diabetes_eps_rbf"))
     made, _ = package.approximate(exact, order=3)
@@ -87,8 +81,9 @@ def test_regression_needs_a_tolerance() -> None:
     answers = package.predict(made, rows, exact=exact, tolerance=tolerance)
     distance = np.abs(answers.predicted - package.predict(exact, rows).predicted)
     assert (distance <= tolerance).all()
-    report = package.bound_check(rows, model=made, tolerance=tolerance)
-    assert report.certified == (bounds <= tolerance).sum()
+    for threads in (1, 2):
+        report = package.bound_check(rows, model=made, tolerance=tolerance, threads=threads)
+        assert report.certified == (bounds <= tolerance).sum()
 
 
 def test_sources_without_a_compiled_core_explain_what_to_do(tmp_path: Path) -> None:
@@ -102,12 +97,9 @@ def test_sources_without_a_compiled_core_explain_what_to_do(tmp_path: Path) -> N
         "except ImportError as error: print(type(error).__name__, error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    expected = re.escape(f"ImportError no compiled core in {copy / '_core'}: these are the sources; ")
     assert done.stderr == ""
-    assert done.stdout.startswith(
-        f"ImportError no compiled core in {copy / '_core'}: these are the sources; "
-    )
-    assert "'pip install -e .'" in done.stdout
-    assert len(done.stdout.splitlines()) == 1
+    assert re.fullmatch(expected + ".*'pip install -e .'.*\n", done.stdout)
 
 
 def test_bound_check_uses_the_requested_order() -> None:
@@ -139,91 +131,66 @@ def test_every_form_of_the_data_gives_the_same_answer() -> None:
     assert package.approximate(package.load_model(exact), order=2, threads=None).model.n_cells == 1
 
 
-@pytest.mark.parametrize("wrong", [3, object(), None, "text in an array"])
-def test_a_wrong_type_is_named_with_the_accepted_ones(wrong: object) -> None:
-    rows = [[1.0, 2.0]]
-    exact = model("iris_c_rbf_prob")
-    right = "expected a model, or the path of one"
-    if not isinstance(wrong, str):
-        for call in (
-            lambda: package.predict(wrong, rows),
-            lambda: package.approximate(wrong),
-            lambda: package.compress(wrong, sv=3),
-            lambda: package.cascade(wrong, exact, rows),
-            lambda: package.compare({"a": wrong}, rows, [1]),
-            lambda: package.dcpred(rows, exact=wrong) if wrong is not None else package.predict(wrong, rows),
-        ):
-            with pytest.raises(TypeError, match=right):
-                call()
-    strange = [wrong] if isinstance(wrong, str) else wrong
-    for call in (
-        lambda: package.predict(exact, strange),
-        lambda: package.bound_check(strange, model=exact),
-        lambda: package.dcpred(strange, exact=exact),
-        lambda: package.compare([exact], strange, [1]),
-        lambda: package.budget_train(strange, [1]),
-    ):
-        with pytest.raises(TypeError, match="expected an array of numbers, a SciPy sparse matrix, Rows, a"):
-            call()
+EXACT, ROWS = model("iris_c_rbf_prob"), [[1.0, 2.0]]
+A_MODEL = "expected a model, or the path of one"
+ROWS_OF = "expected an array of numbers, a SciPy sparse matrix, Rows"
+SOURCE = r"^the source is an? \w+; expected a path, bytes or a binary file"
+#: Calls with an argument of a wrong type, and the message.
+TYPES: list[tuple[Callable[[Any], object], str]] = [
+    (lambda wrong: package.predict(wrong, ROWS), A_MODEL),
+    (lambda wrong: package.approximate(wrong), A_MODEL),
+    (lambda wrong: package.compress(wrong, sv=3), A_MODEL),
+    (lambda wrong: package.cascade(wrong, EXACT, ROWS), A_MODEL),
+    (lambda wrong: package.compare({"a": wrong}, ROWS, [1]), A_MODEL),
+    (lambda wrong: package.dcpred(ROWS, exact=wrong), A_MODEL),
+    (lambda wrong: package.predict(EXACT, ROWS, exact=wrong), f"^`exact` is an? \\w+; {A_MODEL}$"),
+    (lambda wrong: package.save_model(wrong, "out"), r"^the model is an? \w+; expected a model$"),
+    (lambda wrong: package.predict(EXACT, wrong), ROWS_OF),
+    (lambda wrong: package.bound_check(wrong, model=EXACT), ROWS_OF),
+    (lambda wrong: package.dcpred(wrong, exact=EXACT), ROWS_OF),
+    (lambda wrong: package.compare([EXACT], wrong, [1]), ROWS_OF),
+    (lambda wrong: package.budget_train(wrong, [1]), ROWS_OF),
+    (lambda wrong: package.load_model(wrong), SOURCE),
+    (lambda wrong: package.read_svmlight(wrong), SOURCE),
+]
 
 
-@pytest.mark.parametrize("given", [3, None, [1.0], np.zeros(3)])
-def test_objects_that_are_not_sources_are_type_errors(given: object) -> None:
-    for read in (package.load_model, package.read_svmlight):
-        with pytest.raises(
-            TypeError, match=r"^the source is an? \w+; expected a path, bytes or a binary file"
-        ):
-            read(given)
-
-
-def test_another_model_of_a_wrong_type_is_named(tmp_path: Path) -> None:
-    exact = package.load_model(model("breast_c_rbf"))
-    with pytest.raises(TypeError, match=r"^`exact` is an int; expected a model, or the path of one$"):
-        package.predict(exact, package.read_svmlight(data("breast.test")), exact=3)
-    with pytest.raises(TypeError, match=r"^the model is an int; expected a model$"):
-        package.save_model(3, tmp_path / "out")
+@pytest.mark.parametrize(("call", "message"), TYPES)
+def test_a_wrong_type_is_named_with_the_accepted_ones(call: Callable[[Any], object], message: str) -> None:
+    for wrong in (3, object()):
+        with pytest.raises(TypeError, match=message):
+            call(wrong)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0, "1", True])
 def test_values_that_are_not_numbers_are_refused(value: object) -> None:
-    fast, _ = package.approximate(model("diabetes_eps_rbf"), order=2)
     rows, exact = package.read_svmlight(data("diabetes.test")), model("diabetes_eps_rbf")
-    calls = [
-        lambda: package.predict(fast, rows, certify=True, tolerance=value),
-        lambda: package.bound_check(rows, model=fast, tolerance=value),
-    ]
-    expected = "a number" if isinstance(value, str | bool) else "a finite (decimal )?number "
-    for call in calls:
-        with pytest.raises(OptionError, match=f"^`tolerance` is .*; expected {expected}") as caught:
+    text, expected = isinstance(value, str | bool), "a (share|finite decimal number) "
+    for name, call in (
+        ("tolerance", lambda: package.Predictor(exact, tolerance=value)),
+        ("max_diff", lambda: package.compress(exact, rows, max_diff=value)),
+    ):
+        with pytest.raises(OptionError) as caught:
             call()
-        assert isinstance(caught.value, TypeError) == isinstance(value, str | bool)
-    for name in ("max_diff", "ratio"):
-        expected = "a number$" if isinstance(value, str | bool) else "a (share|finite decimal number) "
-        with pytest.raises(OptionError, match=f"^`{name}` is .*; expected {expected}") as caught:
-            package.compress(exact, rows, **{name: value})
-        assert isinstance(caught.value, TypeError) == isinstance(value, str | bool)
-    with pytest.raises(OptionError, match=r"^`max_diff` is .*; expected a ") as caught:
-        package.approximate(exact, rows, max_diff=value)
-    assert isinstance(caught.value, TypeError) == isinstance(value, str | bool)
+        assert re.match(f"`{name}` is .*; expected {'a number$' if text else expected}", str(caught.value))
+        assert isinstance(caught.value, TypeError) == text
 
 
 def test_train_accepts_the_same_data_as_the_other_functions() -> None:
     path = data("iris.train")
     rows = package.read_svmlight(path)
-    made = set()
-    for given, labels in ((path, None), (str(path), None), (rows, None), (rows.rows.to_scipy(), rows.labels)):
-        for threads in (None, 1, 2):
-            fitted, report = package.train(given, labels, gamma=0.5, threads=threads)
-            made.add(model_bytes(fitted))
-            assert (report.rows, report.support_vectors) == (len(rows), len(fitted.sv))
+    made = {
+        model_bytes(package.train(given, labels, gamma=0.5, threads=threads).model)
+        for given, labels in ((path, None), (rows, None), (rows.rows.to_scipy(), rows.labels))
+        for threads in (None, 1, 2)
+    }
     assert len(made) == 1
     with pytest.raises(OptionError, match="`labels` are missing: pass them with the data, or pass a Dataset"):
         package.train(rows.rows)
     assert package.train(rows.rows, svm_type="one_class", gamma=0.5).model.head.svm_type == "one_class"
-    assert package.train(data("precomputed.train"), kernel="precomputed").model.kernel.kind == "precomputed"
     matrix = np.column_stack((np.arange(1, 5), np.eye(4)))
-    fitted, _ = package.train(matrix, [1, 1, -1, -1], kernel="precomputed")
-    assert fitted.kernel.kind == "precomputed"
+    for given in ((data("precomputed.train"),), (matrix, [1, 1, -1, -1])):
+        assert package.train(*given, kernel="precomputed").model.kernel.kind == "precomputed"
 
 
 def test_train_scores_and_class_weights() -> None:
@@ -231,42 +198,107 @@ def test_train_scores_and_class_weights() -> None:
     scored = package.train(rows, folds=4, gamma=0.5)
     assert scored.model is None
     assert 90 < scored.report.quality.accuracy <= 100
-    assert scored.report.lines() == [f"Cross Validation Accuracy = {scored.report.quality.accuracy:g}%"]
-    plain = model_bytes(package.train(rows).model)
     weighed = package.train(rows, weights={1: 5.0, 77: 2})
-    assert model_bytes(weighed.model) != plain
+    assert model_bytes(weighed.model) != model_bytes(package.train(rows).model)
     assert weighed.warnings == ("`data`: no row has label 77, which has a weight",)
     assert model_bytes(package.train(rows, weights=[(1, 5)]).model) == model_bytes(weighed.model)
 
 
-def test_bound_check_and_budget_train_take_threads_and_memory() -> None:
-    fast, _ = package.approximate(model("breast_c_rbf"), order=2)
-    result = [package.bound_check(data("breast.test"), model=fast, threads=threads) for threads in (1, 2)]
-    assert result[0] == result[1]
-    with pytest.raises(MemoryLimitError):
-        package.budget_train(data("breast.train"), budget=50_000, gamma=0.1, memory="1M")
-
-
 def test_a_predictor_answers_what_predict_answers() -> None:
-    rows = package.read_svmlight(data("breast.test")).rows
-    predictor = package.Predictor(model("breast_c_rbf"))
-    expected = predictor.answer(rows).predicted.tolist()
-    dense = rows.to_dense()
-    for given in (rows, package.read_svmlight(data("breast.test")), dense, dense.tolist(), rows.to_scipy()):
+    rows = package.read_svmlight(data("breast.test"))
+    predictor, dense = package.Predictor(model("breast_c_rbf")), rows.rows.to_dense()
+    expected = package.predict(model("breast_c_rbf"), rows).predicted.tolist()
+    for given in (rows, rows.rows, dense, dense.tolist(), rows.rows.to_scipy()):
         assert predictor.answer(given).predicted.tolist() == expected
     assert [predictor.answer(row, threads=1).predicted[0] for row in dense] == expected
     with pytest.raises(WrongTypeError, match="the data"):
         predictor.answer("a word")
+    with pytest.raises(OptionError, match=r"^`bound` is an int; expected True or False$"):
+        package.Predictor(model("breast_c_rbf"), bound=1)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"tolerance": -1.0}, "`tolerance` is -1.0; expected a finite decimal number of at least 0"),
-        ({"bound": 1}, "`bound` is an int; expected True or False"),
-    ],
-)
-def test_a_predictor_checks_its_options_before_the_first_row(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(OptionError) as refused:
-        package.Predictor(model("breast_c_rbf"), **options)
-    assert str(refused.value) == message
+VERBS = [
+    (package.predict, predict.AnswerOptions, "predict"),
+    (package.Predictor, predict.PredictionOptions, "predict"),
+    (package.predict_files, predict.ManyOptions, "predict"),
+    (package.compare, compare.CompareOptions, "compare"),
+    (package.bound_check, bound_check.BoundCheckOptions, "bound-check"),
+    (package.export, export.ExportOptions, "export"),
+    (package.frontier, frontier.FrontierOptions, "frontier"),
+    (package.info, Bounded, "info"),
+    (package.scale, scale.ScaleOptions, "scale"),
+    (package.from_sklearn, import_.ImportOptions, "import"),
+]
+
+
+@pytest.mark.parametrize(("function", "options", "verb"), VERBS)
+def test_a_function_and_its_command_have_the_declared_options(
+    function: Any, options: type, verb: str
+) -> None:
+    known = inspect.signature(function).parameters
+    command = program.get_command(click.Context(program), verb)
+    assert command is not None
+    params = {one.name: one for one in command.params}
+    for one in options_of(options):
+        assert known[one.name].default == one.default
+        assert known[one.name].kind == inspect.Parameter.KEYWORD_ONLY
+        found = params[one.name].opts + params[one.name].secondary_opts
+        assert set(found) == {flag for flags in one.flags for flag in flags.split("/")}
+    # Python's values are checked as those of the command line.
+    given = ["one"] * sum(one.default is one.empty for one in known.values())
+    if options is predict.ManyOptions:  # the others are those of a Predictor
+        with pytest.raises(OptionError, match="`skip_existing` is an int; expected True or False"):
+            function(*given, skip_existing=1)
+        return
+    with pytest.raises(OptionError, match="`memory` is 0; expected a size such as 32k"):
+        function(*given, memory=0)
+    with pytest.raises(TypeError, match="there is no option 'nothing'"):
+        function(*given, nothing=1)
+
+
+def test_an_option_is_added_in_one_place() -> None:
+    """A field of an options class: flag, help and keyword with its default and check follow from it."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class More(predict.PredictionOptions):
+        doubt: float | None = option(None, Real(0), "Doubt every answer this much.", "-d")
+
+    def function(**options: Any) -> More:
+        return made(More, options)
+
+    command = click_command(replace(predict.COMMAND, name="doubt", takes=(predict.Files, More)))
+    assert "-d, --doubt NUMBER" in command.get_help(click.Context(command))
+    function.__doc__ = "Predict.\n\n    {options}\n"
+    function = takes(More)(function)
+    assert inspect.signature(function).parameters["doubt"].default is None
+    assert "Doubt every answer this much." in str(function.__doc__)
+    assert function(doubt=1).doubt == 1
+    with pytest.raises(OptionError, match="`doubt` is -1; expected a finite decimal number of at least 0"):
+        function(doubt=-1)
+
+
+def declared(text: str) -> dict[str, list[str]]:
+    """Return each function of a stub, by its class, and the names of its parameters."""
+    found = {}
+    for node in ast.parse(text).body:
+        owner, inner = (f"{node.name}.", node.body) if isinstance(node, ast.ClassDef) else ("", [node])
+        for one in inner:
+            if isinstance(one, ast.FunctionDef):
+                found[owner + one.name] = [arg.arg for arg in (*one.args.args, *one.args.kwonlyargs)]
+    return found
+
+
+def test_editors_see_every_option() -> None:
+    """The stubs as in a build, where NumPy and click are absent too and the core is not compiled."""
+    script = (
+        "import runpy, sys\n"
+        "sys.modules.update(dict.fromkeys(['numpy', 'click', 'scipy', 'svmfast._core._native']))\n"
+        f"runpy.run_path({str(ROOT / 'scripts' / 'signatures.py')!r}, run_name='__main__')\n"
+    )
+    found = declared(subprocess.check_output([sys.executable, "-c", script], text=True))
+    assert len(found) > 15
+    for name in dir(package):
+        function = getattr(package, name)
+        if hasattr(function, "__signature__"):
+            own = found[f"{name}.__init__" if isinstance(function, type) else name]
+            assert [one for one in own if one != "self"] == list(inspect.signature(function).parameters), name

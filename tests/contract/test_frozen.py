@@ -1,17 +1,23 @@
-"""Models written by earlier versions are read and predict as before, as docs/model-format.md requires."""
+"""The format of model files, by docs/model-format.md: older files are read, changed ones are refused."""
 
 from __future__ import annotations
 
 import csv
+import hashlib
+import json
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 from meaning import FROZEN
-from program import FIXTURES, svmfast
-from sealing import unpacked
+from program import FIXTURES, data, model, svmfast
+from sealing import packed, resealed, unpacked
 
-from svmfast.formats.model_files import open_model
+import svmfast as package
+from svmfast.errors import ModelFormatError
+from svmfast.formats.container import MAJOR, MINOR
+from svmfast.formats.model_files import load_model, model_bytes, open_model
 from svmfast.models.base import KINDS
 
 
@@ -20,10 +26,8 @@ def listed() -> list[tuple[Path, str]]:
     found = []
     for table in sorted(FROZEN.glob("*/COMMANDS.tsv")):
         with table.open(newline="") as lines:
-            found += [
-                (table.parent / f"{row['model']}.model", row["data"])
-                for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-            ]
+            rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+            found += [(table.parent / f"{row['model']}.model", row["data"]) for row in rows]
     return found
 
 
@@ -34,34 +38,76 @@ MODELS = listed()
 def test_a_frozen_model_predicts_as_it_did(path: Path, data: str) -> None:
     done = svmfast("predict", "-q", "--decision-values", "--no-fallback", FIXTURES / data, path)
     assert (done.returncode, done.stderr) == (0, b"")
-    then = path.with_suffix(".values").read_bytes().splitlines()
-    now = done.stdout.splitlines()
+    then, now = path.with_suffix(".values").read_bytes().splitlines(), done.stdout.splitlines()
     assert now[0] == then[0]
     expected, got = (np.array([line.split() for line in lines[1:]], dtype=float) for lines in (then, now))
     # A later version may sum in another order; the labels must be the same.
     assert np.allclose(got, expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("path", [p for p, _ in MODELS], ids=[f"{p.parent.name}-{p.stem}" for p, _ in MODELS])
-def test_a_frozen_model_is_of_the_version_of_its_folder_or_older(path: Path) -> None:
-    loaded = open_model(path)
-    assert loaded.warnings == ()
-    if loaded.format == "svmfast-model":
-        major, minor = path.read_bytes().split()[1].decode().split(".")
-        newest_major, newest_minor = path.parent.name.split(".")
-        assert major == newest_major
-        assert int(minor) <= int(newest_minor)
-
-
 def test_every_kind_and_every_version_is_frozen() -> None:
+    """A model is of the version of its folder or older."""
     kinds, versions = set(), set()
     for path, _ in MODELS:
         text = path.read_bytes()
+        assert open_model(path).warnings == ()
         if text.startswith(b"svmfast-model"):
-            versions.add(text.split()[1].decode())
+            version, newest = text.split()[1].decode(), path.parent.name
+            assert version.split(".")[0] == newest.split(".")[0]
+            assert int(version.split(".")[1]) <= int(newest.split(".")[1])
+            versions.add(version)
             kinds.add(unpacked(text)["kind"])
     assert kinds == set(KINDS), "freeze a model: scripts/fixtures/freeze.py"
-    from svmfast.formats.container import MAJOR, MINOR
+    assert versions == {f"{MAJOR}.{minor}" for minor in range(MINOR + 1)}
 
-    expected = {f"{MAJOR}.{minor}" for minor in range(MINOR + 1)}
-    assert versions == expected, "MINOR in svmfast/formats/container.py"
+
+@cache
+def made(name: str = "iris_c_rbf_prob", order: int = 2) -> bytes:
+    found, _ = package.approximate(load_model(model(name)), order=order, embed_exact=order == 2, force=True)
+    return model_bytes(found)
+
+
+def test_a_changed_coefficient_is_refused(tmp_path: Path) -> None:
+    tree = unpacked(made())
+    tree["coefficients"][0] += 1e-9
+    other = packed(tree)
+    load_model(other)
+    path = tmp_path / "fast"
+    path.write_bytes(made().split(b"\n", 1)[0] + b"\n" + other.split(b"\n", 1)[1])
+    message = "the file was changed after svmfast wrote it: its hash differs; expected the model made again"
+    for words in (("predict", data("iris.test"), path), ("info", path)):
+        done = svmfast(*words)
+        assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", f"{path}: {message}\n")
+
+
+def test_the_provenance_is_part_of_the_content() -> None:
+    """Another source would let another exact model answer for this one."""
+    tree = unpacked(made())
+    tree["provenance"]["source"] = "sha256:0"
+    with pytest.raises(ModelFormatError, match="not the one that 'source' names"):
+        load_model(packed(tree))
+
+
+def test_a_file_by_the_description_of_the_format() -> None:
+    first, content = made("normal_one_rbf", 1).split(b"\n", 1)
+    assert first.decode() == f"svmfast-model 1.0 {len(content)} sha256:{hashlib.sha256(content).hexdigest()}"
+    header, numbers = content.split(b"\n", 1)
+    tree = json.loads(header)
+    assert list(tree) == [
+        *("kind", "head", "gamma", "n_features", "features", "about", "centers", "orders", "coefficients"),
+        *("rho", "sv_squared_norm", "sv_squared_norms", "provenance", "bound_degrees", "bound_rest"),
+    ]
+    assert tree["features"] == {"dtype": "int64", "shape": [4]}
+    assert numbers[:32] == b"".join(column.to_bytes(8, "little") for column in range(4))
+
+
+def test_no_damaged_byte_goes_unnoticed() -> None:
+    text = made("normal_one_rbf", 1)
+    for at in range(len(b"svmfast-model"), len(text)):
+        damaged = text[:at] + bytes([text[at] ^ (1 << at % 8)]) + text[at + 1 :]
+        try:
+            loaded = open_model(damaged)
+        except ModelFormatError:
+            continue
+        assert loaded.warnings
+        assert resealed(damaged) == damaged  # only the minor version is another

@@ -1,16 +1,16 @@
-"""Models can be pickled, copied and sent to other processes and threads, before and after predicting."""
+"""The contract of every kind of model (tests/kinds has examples), also as pickles, copies, in threads."""
 
 from __future__ import annotations
 
 import copy
 import inspect
-import io
 import multiprocessing
 import os
 import pickle
 import signal
 import threading
-from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import joblib
@@ -18,30 +18,27 @@ import numpy as np
 import pytest
 from model_examples import EXAMPLES, NAMES, rows_for
 from nightly import nightly_but
+from program import data, model
 
 import svmfast
 from svmfast import errors
 from svmfast.errors import SvmfastError
-from svmfast.formats.model_files import model_bytes
+from svmfast.formats.model_files import model_bytes, open_model
 from svmfast.models.answer import Answer
-from svmfast.models.base import Model
+from svmfast.models.base import KINDS, Model, model_class
+from svmfast.models.head import Head
 from svmfast.rows import Rows
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
+
+@cache
+def pickled(name: str) -> bytes:
+    return pickle.dumps(EXAMPLES[name]())
 
 
-@pytest.fixture(scope="module")
-def fresh() -> Callable[[str], Model]:
+def fresh(name: str) -> Model:
     """Return a copy of a model that has not predicted yet; some take long to make from scratch."""
-    made: dict[str, bytes] = {}
-
-    def give(name: str) -> Model:
-        if name not in made:
-            made[name] = pickle.dumps(EXAMPLES[name]())
-        model: Model = pickle.loads(made[name])
-        return model
-
-    return give
+    model: Model = pickle.loads(pickled(name))
+    return model
 
 
 def answered(model: Model, rows: Rows) -> list[bytes]:
@@ -51,34 +48,23 @@ def answered(model: Model, rows: Rows) -> list[bytes]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_pickle_is_the_same_before_and_after_predictions(name: str, fresh: Callable[[str], Model]) -> None:
-    model = fresh(name)
-    rows = rows_for(model)
-    before = [pickle.dumps(model, protocol) for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1)]
-    expected = answered(model, rows)
-    after = [pickle.dumps(model, protocol) for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1)]
+def test_pickles_and_copies_answer_alike(name: str, tmp_path: Path) -> None:
+    """Made before and after the first prediction, of which a pickle has no trace."""
+    model, protocols = fresh(name), range(2, pickle.HIGHEST_PROTOCOL + 1)
+    before = [pickle.dumps(model, protocol) for protocol in protocols]
+    others = [copy.deepcopy(model), copy.copy(model)]
+    expected = answered(model, rows_for(model))
+    after = [pickle.dumps(model, protocol) for protocol in protocols]
     assert [len(one) for one in after] == [len(one) for one in before]
-    for text in (*before, *after):
-        loaded = pickle.loads(text)
-        assert type(loaded) is type(model)
-        assert model_bytes(loaded) == model_bytes(model)
-        assert answered(loaded, rows) == expected
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_copies_answer_alike(name: str, fresh: Callable[[str], Model], tmp_path: Path) -> None:
-    model = fresh(name)
-    rows = rows_for(model)
-    unused = copy.deepcopy(model), copy.copy(model)
-    expected = answered(model, rows)
     joblib.dump(model, tmp_path / "model")
-    loaded = joblib.load(tmp_path / "model"), joblib.load(tmp_path / "model", mmap_mode="r")
-    for other in (*unused, *loaded, copy.deepcopy(model), copy.copy(model)):
+    others += [joblib.load(tmp_path / "model"), joblib.load(tmp_path / "model", mmap_mode="r")]
+    for other in (*map(pickle.loads, (*before, *after)), *others, copy.deepcopy(model), copy.copy(model)):
+        assert type(other) is type(model)
         assert model_bytes(other) == model_bytes(model)
-        assert answered(other, rows) == expected
+        assert answered(other, rows_for(model)) == expected
 
 
-def test_a_pool_of_spawned_processes_gives_the_same_bytes_as_one(fresh: Callable[[str], Model]) -> None:
+def test_a_pool_of_spawned_processes_gives_the_same_bytes_as_one() -> None:
     models = [fresh(name) for name in NAMES]
     rows = [rows_for(model) for model in models]
     expected = list(map(answered, models, rows))  # the models have predicted by now
@@ -86,17 +72,8 @@ def test_a_pool_of_spawned_processes_gives_the_same_bytes_as_one(fresh: Callable
         assert pool.starmap(answered, zip(models, rows, strict=True)) == expected
 
 
-def test_joblib_sends_models_and_rows_to_its_workers(fresh: Callable[[str], Model]) -> None:
-    model = fresh("routed")
-    rows = rows_for(model)
-    tasks = [joblib.delayed(answered)(model, rows[i : i + 10]) for i in range(0, len(rows), 10)]
-    assert joblib.Parallel(n_jobs=2)(tasks) == [
-        answered(model, rows[i : i + 10]) for i in range(0, len(rows), 10)
-    ]
-
-
 @pytest.mark.parametrize("name", NAMES)
-def test_threads_that_predict_first_at_the_same_time_agree(name: str, fresh: Callable[[str], Model]) -> None:
+def test_threads_that_predict_first_at_the_same_time_agree(name: str) -> None:
     expected = answered(fresh(name), rows_for(fresh(name)))
     model, together = fresh(name), threading.Barrier(8)
     rows, found = rows_for(model), list[list[bytes]]()
@@ -125,17 +102,14 @@ def answer_in_child(model: Model, rows: Rows) -> list[bytes]:
             os._exit(0)
     os.close(write)
     with open(read, "rb") as pipe:
-        text = pipe.read()
+        found: list[bytes] = pickle.loads(pipe.read())
     assert os.waitpid(child, 0)[1] == 0
-    found: list[bytes] = pickle.loads(text)
     return found
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 @pytest.mark.parametrize("name", nightly_but(["libsvm", "scaled polynomial", "routed triangle"], NAMES))
-def test_a_child_forked_while_another_thread_predicts_answers_alike(
-    name: str, fresh: Callable[[str], Model]
-) -> None:
+def test_a_child_forked_while_another_thread_predicts_answers_alike(name: str) -> None:
     rows = rows_for(fresh(name))
     expected = answered(fresh(name), rows)
     for _ in range(5):
@@ -149,79 +123,90 @@ def test_a_child_forked_while_another_thread_predicts_answers_alike(
 
 def test_a_fork_waits_for_support_vectors_that_are_being_packed() -> None:
     """A lock held by another thread during the fork would stay locked in the child forever."""
-    rng = np.random.default_rng(0)
-    n, d = 6000, 300
-    labels = np.array([0, 1])
-    wide = svmfast.as_rows(rng.normal(size=(n, d)))
-    model = pickle.loads(pickle.dumps(svmfast.load_model(FIXTURES / "models/iris_c_rbf_prob.model")))
-    big = type(model)(
-        head=type(model.head)("c_svc", labels),
-        kernel=model.kernel,
-        sv=wide,
-        sv_coef=rng.normal(size=(1, n)),
-        rho=np.zeros(1),
-        nr_sv=np.array([n // 2, n - n // 2]),
-    )
-    rows = wide[:3]
-    expected = answered(big, rows)
+    rng, n = np.random.default_rng(0), 6000
+    wide = svmfast.as_rows(rng.normal(size=(n, 300)))
+    one, half = fresh("libsvm"), np.array([n // 2, n // 2])
+    head, coef = Head("c_svc", np.array([0, 1])), rng.normal(size=(1, n))
+    big = replace(one, head=head, sv=wide, sv_coef=coef, rho=np.zeros(1), nr_sv=half)
+    expected = answered(big, wide[:3])
     for delay in (0.0, 0.002, 0.005, 0.01):
         again = copy.deepcopy(big)
-        other = threading.Thread(target=answered, args=(again, rows))
+        other = threading.Thread(target=answered, args=(again, wide[:3]))
         other.start()
         threading.Event().wait(delay)
-        assert answer_in_child(again, rows) == expected
+        assert answer_in_child(again, wide[:3]) == expected
         other.join()
 
 
-def test_answers_pickle_with_their_values(fresh: Callable[[str], Model]) -> None:
-    model = fresh("cascade")
-    rows = rows_for(model)
-    answer = svmfast.predict(model, rows, certify=False)
+def test_answers_and_results_pickle() -> None:
+    exact, rows = svmfast.load_model(model("iris_c_rbf_prob")), svmfast.read_svmlight(data("iris.test"))
+    answer = svmfast.predict(exact, rows)
     again: Answer = pickle.loads(pickle.dumps(answer))
     assert np.array_equal(again.predicted, answer.predicted)
     assert np.array_equal(again.decisions, answer.decisions)
+    result = svmfast.approximate(exact, rows, order=2, force=True)
+    same = pickle.loads(pickle.dumps(result))
+    assert same.to_dict() == result.to_dict()
+    assert model_bytes(same.model) == model_bytes(result.model)
+    compared = svmfast.compare({"exact": exact, "fast": result.model}, rows, repeats=1)
+    for report in (compared, svmfast.bound_check(rows, model=result.model)):
+        assert pickle.loads(pickle.dumps(report)).to_dict() == report.to_dict()
 
 
-def test_results_pickle() -> None:
-    exact = svmfast.load_model(FIXTURES / "models/iris_c_rbf_prob.model")
-    data = svmfast.read_svmlight(FIXTURES / "data/iris.test")
-    result = svmfast.approximate(exact, data, order=2, force=True)
-    again = pickle.loads(pickle.dumps(result))
-    assert again.to_dict() == result.to_dict()
-    assert model_bytes(again.model) == model_bytes(result.model)
-    comparison = svmfast.compare({"exact": exact, "fast": result.model}, data, repeats=1)
-    assert str(pickle.loads(pickle.dumps(comparison))) == str(comparison)
-    report = svmfast.bound_check(data, model=result.model)
-    assert pickle.loads(pickle.dumps(report)) == report
-
-
-ERRORS = [
-    error
-    for _, error in inspect.getmembers(errors, inspect.isclass)
-    if issubclass(error, SvmfastError) and error.__module__ == errors.__name__
-]
+ERRORS = [one for one in vars(errors).values() if inspect.isclass(one) and issubclass(one, SvmfastError)]
+NUMBERS = {
+    "line": 3,
+    "needed": 100,
+    "limit": 10,
+    "row": 3,
+    "column": 2,
+    "errno": 2,
+    "label": 1.0,
+    "result": None,
+}
 
 
 @pytest.mark.parametrize("kind", ERRORS, ids=lambda kind: kind.__name__)
 def test_errors_are_passed_between_processes(kind: type[SvmfastError]) -> None:
-    wanted = [
-        one
-        for one in inspect.signature(kind).parameters.values()
-        if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
-    ]
-    values = {
-        "line": 3,
-        "needed": 100,
-        "limit": 10,
-        "row": 3,
-        "column": 2,
-        "errno": 2,
-        "label": 1.0,
-        "result": None,
-    }
-    error = kind(*(values.get(one.name, one.name) for one in wanted))
+    wanted = inspect.signature(kind).parameters.values()
+    positional = [one.name for one in wanted if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    error = kind(*(NUMBERS.get(name, name) for name in positional))
     for again in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):
         assert type(again) is kind
         assert str(again) == str(error)
         assert vars(again) == vars(error)
-    pickle.Pickler(io.BytesIO()).dump(error)
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, Model]:
+    return {name: make() for name, make in EXAMPLES.items()}
+
+
+def test_every_kind_has_an_example(models: dict[str, Model]) -> None:
+    assert {model.kind for model in models.values()} == {"libsvm", *KINDS}
+    assert all(model_class(kind).kind == kind for kind in KINDS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_contains_all_of_a_model(name: str, models: dict[str, Model]) -> None:
+    text = model_bytes(models[name])
+    loaded = open_model(text)
+    assert type(loaded.model) is type(models[name])
+    assert model_bytes(loaded.model) == text
+    rows = rows_for(loaded.model)
+    again = open_model(text).model
+    np.testing.assert_array_equal(loaded.model.decision_values(rows), again.decision_values(rows))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_answer_depends_on_the_row_alone_and_not_on_threads(name: str, models: dict[str, Model]) -> None:
+    model = models[name]
+    rows = rows_for(model)
+    values = model.decision_values(rows)
+    assert values.shape == (len(rows), model.head.n_functions)
+    assert values.dtype == np.float64
+    np.testing.assert_array_equal(values, model.decision_values(rows, threads=3))
+    alone = [model.decision_values(rows[i : i + 1]) for i in range(len(rows))]
+    np.testing.assert_array_equal(values, np.concatenate(alone))
+    assert model.decision_values(rows[:0]).shape == (0, model.head.n_functions)
+    assert model.head.predict(values).shape == (len(rows),)

@@ -14,6 +14,8 @@ import re
 import shlex
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -27,17 +29,10 @@ LINKS = {
     "attacks": ROOT / "tests" / "robustness" / "attacks",
 }
 COPIES = {"D": FIXTURES / "data/iris.test", "M": FIXTURES / "models/iris_c_poly3.model"}
-#: The command, its status, its message, and the content of the file `typed`.
-Line = tuple[str, str, str, str]
-
-
-def table() -> list[Line]:
-    with TABLE.open(newline="") as file:
-        _, *rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-    return [(command, status, message, "".join(typed)) for command, status, message, *typed in rows]
-
-
-LINES = table()
+with TABLE.open(newline="") as file:
+    #: The command, its status, its message, and the content of the file `typed`.
+    LINES = [(*row, "")[:4] for row in csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)][1:]
+COLUMNS = ("command", "status", "message", "typed")
 
 
 @pytest.fixture
@@ -52,47 +47,43 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def left(folder: Path, typed: str, command: str = "") -> dict[str, bytes]:
-    """Write the typed file, if any; return what must be in the folder: names, and the content of files."""
-    if typed:
-        name = "typed.csv" if "typed.csv" in command else "typed"
-        (folder / name).write_bytes(typed.encode("latin-1").decode("unicode_escape").encode("latin-1"))
+def left(folder: Path) -> dict[str, bytes]:
+    """Return what is in the folder: names, and the content of files."""
     return {path.name: path.read_bytes() if path.is_file() else b"" for path in folder.iterdir()}
 
 
-def agrees(printed: str, message: str) -> bool:
-    pattern = ".*".join(map(re.escape, message.split("...")))
-    return re.fullmatch(pattern + "\n", printed) is not None
+@contextmanager
+def refused(folder: Path, command: str, message: str, typed: str) -> Iterator[list[str]]:
+    """The block puts what is printed on stderr into the list: the message, and no file is made or changed."""
+    if typed:
+        name = "typed.csv" if "typed.csv" in command else "typed"
+        (folder / name).write_bytes(typed.encode("latin-1").decode("unicode_escape").encode("latin-1"))
+    before, printed = left(folder), list[str]()
+    yield printed
+    assert re.fullmatch(".*".join(map(re.escape, message.split("..."))) + "\n", *printed), printed
+    assert left(folder) == before
 
 
-@pytest.mark.parametrize(
-    ("command", "status", "message", "typed"), LINES, ids=[str(i + 2) for i in range(len(LINES))]
-)
+@pytest.mark.parametrize(COLUMNS, LINES, ids=[str(i + 2) for i in range(len(LINES))])
 def test_a_command_line_is_refused(
     command: str, status: str, message: str, typed: str, folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    files = left(folder, typed, command)
-    found = run(shlex.split(command))
-    out, err = capfd.readouterr()
-    assert (str(found), out) == (status, "")
-    assert agrees(err, message), err
-    assert left(folder, "") == files
+    with refused(folder, command, message, typed) as printed:
+        found = run(shlex.split(command))
+        out, err = capfd.readouterr()
+        assert (str(found), out) == (status, "")
+        printed.append(err)
 
 
-@pytest.mark.parametrize(("command", "status", "message", "typed"), LINES[:: max(1, len(LINES) // 12)])
+@pytest.mark.parametrize(COLUMNS, LINES[:: max(1, len(LINES) // 12)])
 def test_the_program_refuses_alike(command: str, status: str, message: str, typed: str, folder: Path) -> None:
-    files = left(folder, typed, command)
-    done = subprocess.run([PROGRAM, *shlex.split(command)], capture_output=True, text=True)
-    assert (str(done.returncode), done.stdout) == (status, "")
-    assert agrees(done.stderr, message), done.stderr
-    assert left(folder, "") == files
+    with refused(folder, command, message, typed) as printed:
+        done = subprocess.run([PROGRAM, *shlex.split(command)], capture_output=True, text=True)
+        assert (str(done.returncode), done.stdout) == (status, "")
+        printed.append(done.stderr)
 
 
-def test_no_line_is_there_twice() -> None:
-    given = [(command, typed) for command, _, _, typed in LINES]
-    assert len(set(given)) == len(given)
-
-
-def test_every_command_that_reads_a_file_is_given_a_directory() -> None:
+def test_no_line_is_there_twice_and_every_command_is_given_a_directory() -> None:
+    assert len({(command, typed) for command, *_, typed in LINES}) == len(LINES)
     given = {command.split()[0] for command, _, message, _ in LINES if message.endswith("Is a directory")}
     assert given == {*commands()} - {"import"}  # its input is an estimator, tests/cli/test_cli_export.py

@@ -1,4 +1,4 @@
-"""One small file for every kind of fault in LIBSVM data files, with the exact message.
+"""One small file for every kind of fault in LIBSVM's data and model files, with the exact message.
 
 Most of them crash or mislead one of LIBSVM, scikit-learn, LIBSVM's Python reader, checkdata.py or approxsvm:
 the names describe the fault.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import csv
 import math
+import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,79 +19,69 @@ from reading import arguments
 
 from svmfast import errors as e
 from svmfast.formats._svmlight_errors import _RULES
+from svmfast.formats.model_files import load_model
 from svmfast.formats.svmlight import Notes, read_svmlight, stream_svmlight
 from svmfast.options import Reading
 
-DATA = Path(__file__).parent / "bad" / "data"
-DENSE, PRECOMPUTED = {"dense": True}, {"precomputed": True}
+BAD = Path(__file__).parent / "bad"
+DATA, DENSE, PRECOMPUTED = BAD / "data", {"dense": True}, {"precomputed": True}
 
 # Errors of a class of its own; all others are DataFormatErrors.
 KINDS: dict[str, type[e.InputError]] = {
     **dict.fromkeys(("gzip_damaged", "gzip_short", "gzip_trailing", "zip", "zstd"), e.InputError),
     **dict.fromkeys(("empty", "only_comments"), e.EmptyDataError),
-    "model": e.DataFormatError,
 }
 
 
-def refused() -> list[tuple[str, dict[str, bool], str]]:
-    """Return the files of bad/data.tsv, with options and the message after the path."""
-    with DATA.with_suffix(".tsv").open(encoding="utf-8", newline="") as file:
-        _, *rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-    return [
-        (name, {word.removeprefix("un"): not word.startswith("un") for word in words.split()}, message)
-        for name, words, message in rows
-    ]
+def rows_of(table: Path) -> list[list[str]]:
+    with table.open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))[1:]
 
 
-REFUSED = refused()
-
-# file, options, labels, rows as {index: value}, notes
-ACCEPTED: list[tuple[str, dict[str, Any], list[float], list[dict[int, float]], Notes]] = [
-    ("blanks", {}, [1.0, -1.0, 1.0], [{1: 0.5, 2: 1.0}, {2: 1.0, 3: 2.0}, {1: 1.0}], Notes()),
-    ("bom", {}, [1.0, -1.0], [{1: 0.5, 2: 1.0}, {2: 1.0}], Notes(byte_order_mark=1)),
-    (
-        "blank_unlabelled",
-        {"labelled": False},
-        [math.nan] * 4,
-        [{1: 0.5, 2: 1.0}, {}, {2: 1.0}, {}],
-        Notes(blank_rows=2),
+#: Files, with options and the message after the path.
+REFUSED = [
+    (name, {word.removeprefix("un"): not word.startswith("un") for word in words.split()}, message)
+    for name, words, message in rows_of(BAD / "data.tsv")
+]
+TWO = [1.0, -1.0], [{1: 0.5, 2: 1.0}, {2: 1.0}]
+#: file: options, labels, rows as {index: value}, notes
+ACCEPTED: dict[str, tuple[dict[str, Any], list[float], list[dict[int, float]], Notes]] = {
+    **{name: ({}, *TWO, Notes()) for name in ("bzip2", "gzip", "xz", "no_last_newline")},
+    "bom": ({}, *TWO, Notes(byte_order_mark=1)),
+    "comment_colon": ({}, *TWO, Notes(line_comments=1)),
+    "comment_end": ({}, *TWO, Notes(line_comments=1)),
+    "comment_line": ({}, *TWO, Notes(comment_lines=1)),
+    "qid": ({}, *TWO, Notes(qid_tokens=2)),
+    "blanks": ({}, [1.0, -1.0, 1.0], [{1: 0.5, 2: 1.0}, {2: 1.0, 3: 2.0}, {1: 1.0}], Notes()),
+    "blank_unlabelled": (
+        *({"labelled": False}, [math.nan] * 4, [{1: 0.5, 2: 1.0}, {}, {2: 1.0}, {}], Notes(blank_rows=2)),
     ),
-    ("bzip2", {}, [1.0, -1.0], [{1: 0.5, 2: 1.0}, {2: 1.0}], Notes()),
-    ("comment_colon", {}, [1.0, -1.0], [{1: 0.5, 2: 1.0}, {2: 1.0}], Notes(line_comments=1)),
-    ("comment_end", {}, [1.0, -1.0], [{1: 0.5, 2: 1.0}, {2: 1.0}], Notes(line_comments=1)),
-    ("comment_line", {}, [1.0, -1.0], [{1: 0.5, 2: 1.0}, {2: 1.0}], Notes(comment_lines=1)),
-    ("crlf", {}, [1.0, 1.0, -1.0], [{1: 0.5, 2: 1.0}, {}, {2: 1.0}], Notes()),
-    ("denormal", {}, [1.0, -1.0], [{1: 0.5, 2: 1.0}, {2: 1e-320}], Notes()),
-    ("dense", DENSE, [1.0, -1.0], [{1: 0.5, 3: 2.0}, {2: 0.25, 3: 1.0}], Notes()),
-    ("dense_label_shift", DENSE, [1.0, -1.0], [{1: 0.5, 2: 0.25}, {1: 1.0}], Notes()),
-    ("double_labels", {}, [1.5, 3000000000.0, -0.001], [{1: 1.0}, {1: 2.0}, {}], Notes()),
-    ("gzip", {}, [1.0, -1.0], [{1: 0.5, 2: 1.0}, {2: 1.0}], Notes()),
-    ("index_int32", {}, [1.0, -1.0], [{1: 0.5, 2: 1.0}, {2147483647: 0.5}], Notes()),
-    ("label_only", {}, [1.0, -1.0], [{}, {}], Notes()),
-    ("no_last_newline", {}, [1.0, -1.0], [{1: 0.5, 2: 1.0}, {2: 1.0}], Notes()),
-    ("precomputed", PRECOMPUTED, [1.0, -1.0], [{0: 1.0, 1: 2.0, 2: 3.0}, {0: 2.0, 1: 3.0, 2: 4.0}], Notes()),
-    ("qid", {}, [1.0, -1.0], [{1: 0.5, 2: 1.0}, {2: 1.0}], Notes(qid_tokens=2)),
-    (
-        "serial_unknown",
-        PRECOMPUTED,
-        [1.0, -1.0],
-        [{0: 0.0, 1: 2.0, 2: 3.0}, {0: 0.0, 1: 4.0, 2: 5.0}],
+    "crlf": ({}, [1.0, 1.0, -1.0], [{1: 0.5, 2: 1.0}, {}, {2: 1.0}], Notes()),
+    "denormal": ({}, [1.0, -1.0], [{1: 0.5, 2: 1.0}, {2: 1e-320}], Notes()),
+    "dense": (DENSE, [1.0, -1.0], [{1: 0.5, 3: 2.0}, {2: 0.25, 3: 1.0}], Notes()),
+    "dense_label_shift": (DENSE, [1.0, -1.0], [{1: 0.5, 2: 0.25}, {1: 1.0}], Notes()),
+    "double_labels": ({}, [1.5, 3000000000.0, -0.001], [{1: 1.0}, {1: 2.0}, {}], Notes()),
+    "index_int32": ({}, [1.0, -1.0], [{1: 0.5, 2: 1.0}, {2147483647: 0.5}], Notes()),
+    "label_only": ({}, [1.0, -1.0], [{}, {}], Notes()),
+    "precomputed": (
+        *(PRECOMPUTED, [1.0, -1.0], [{0: 1.0, 1: 2.0, 2: 3.0}, {0: 2.0, 1: 3.0, 2: 4.0}], Notes()),
+    ),
+    "serial_unknown": (
+        *(PRECOMPUTED, [1.0, -1.0], [{0: 0.0, 1: 2.0, 2: 3.0}, {0: 0.0, 1: 4.0, 2: 5.0}]),
         Notes(unknown_serials=2),
     ),
-    ("xz", {}, [1.0, -1.0], [{1: 0.5, 2: 1.0}, {2: 1.0}], Notes()),
-]
-
-LENIENT = [
-    ("unsorted", [1.0, -1.0], [{1: 0.5, 2: 1.0}, {2: 0.5, 3: 1.0}], Notes(sorted_rows=1)),
-    ("blank_line", [1.0, -1.0], [{1: 0.5, 2: 1.0}, {2: 1.0}], Notes(blank_lines=1)),
-]
+}
+LENIENT = {
+    "unsorted": ([{1: 0.5, 2: 1.0}, {2: 0.5, 3: 1.0}], Notes(sorted_rows=1)),
+    "blank_line": ([{1: 0.5, 2: 1.0}, {2: 1.0}], Notes(blank_lines=1)),
+}
 
 
-def entries(data: Any, first: int) -> list[dict[int, float]]:
+def entries(data: Any, first: int = 1) -> list[dict[int, float]]:
     rows = data.rows
     return [
         dict(zip((rows.indices[a:b] + first).tolist(), rows.values[a:b].tolist(), strict=True))
-        for a, b in zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
+        for a, b in pairwise(rows.indptr)
     ]
 
 
@@ -106,12 +98,9 @@ def test_refused(name: str, options: dict[str, Any], message: str, monkeypatch: 
     assert str(streamed.value) == name + message
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "labels", "rows", "notes"), ACCEPTED, ids=[row[0] for row in ACCEPTED]
-)
-def test_accepted(
-    name: str, options: dict[str, Any], labels: list[float], rows: list[dict[int, float]], notes: Notes
-) -> None:
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_accepted(name: str) -> None:
+    options, labels, rows, notes = ACCEPTED[name]
     data = read_svmlight(DATA / name, **arguments(**options))
     np.testing.assert_array_equal(data.labels, labels)
     assert entries(data, 0 if "precomputed" in options else 1) == rows
@@ -119,17 +108,16 @@ def test_accepted(
     assert data.rows.indptr[-1] == len(data.rows.indices) == len(data.rows.values)
 
 
-@pytest.mark.parametrize(("name", "labels", "rows", "notes"), LENIENT, ids=[row[0] for row in LENIENT])
-def test_lenient(name: str, labels: list[float], rows: list[dict[int, float]], notes: Notes) -> None:
+@pytest.mark.parametrize("name", LENIENT)
+def test_lenient(name: str) -> None:
     data = read_svmlight(DATA / name, Reading(lenient=True))
-    assert (data.labels.tolist(), entries(data, 1), data.notes) == (labels, rows, notes)
+    assert (entries(data), data.notes) == LENIENT[name]
 
 
 @pytest.mark.parametrize("name", ["duplicate", "duplicate_apart"])
 def test_lenient_does_not_choose_between_duplicates(name: str) -> None:
-    with pytest.raises(e.DataFormatError) as caught:
+    with pytest.raises(e.DataFormatError, match=r":2: index 2 twice in the row; expected every index once$"):
         read_svmlight(DATA / name, Reading(lenient=True))
-    assert str(caught.value).endswith(":2: index 2 twice in the row; expected every index once")
 
 
 def test_zero_based_takes_index_zero() -> None:
@@ -139,17 +127,24 @@ def test_zero_based_takes_index_zero() -> None:
 
 
 def test_precomputed_is_only_read_as_such() -> None:
-    with pytest.raises(e.DataFormatError, match=r":1: index 0 \('0:1'\)"):
-        read_svmlight(DATA / "precomputed")
-    with pytest.raises(e.DataFormatError, match=r":1: index 0 \('0:\?'\)"):
-        read_svmlight(DATA / "serial_unknown")
+    for name, token in (("precomputed", "'0:1'"), ("serial_unknown", "'0:?'")):
+        with pytest.raises(e.DataFormatError, match=re.escape(f":1: index 0 ({token})")):
+            read_svmlight(DATA / name)
 
 
-def test_every_file_is_in_a_table() -> None:
-    assert {p.name for p in DATA.iterdir()} == {row[0] for row in REFUSED} | {row[0] for row in ACCEPTED}
-    assert len(REFUSED) + len(ACCEPTED) == len({row[0] for row in [*REFUSED, *ACCEPTED]})
+MODELS = rows_of(BAD / "models" / "EXPECTED.tsv")
 
 
-def test_every_rule_has_a_file() -> None:
+@pytest.mark.parametrize(("name", "message"), MODELS, ids=lambda cell: cell.split(".")[0])
+def test_a_broken_model_is_refused_with_its_own_message(name: str, message: str) -> None:
+    with pytest.raises(e.ModelFormatError) as caught:
+        load_model(BAD / "models" / name)
+    assert str(caught.value) == f"{BAD}/models/{message}"
+    assert caught.value.exit_code == 2
+
+
+def test_every_file_is_in_a_table_and_every_rule_has_a_file() -> None:
+    assert sorted(row[0] for row in MODELS) == sorted(p.name for p in BAD.glob("models/*.model"))
+    assert sorted(p.name for p in DATA.iterdir()) == sorted([*(row[0] for row in REFUSED), *ACCEPTED])
     unseen = {what for what, _ in _RULES.values() if not any(f": {what}" in row[2] for row in REFUSED)}
     assert unseen == {"no index before ':'"}  # tested in tests/unit/test_svmlight.py

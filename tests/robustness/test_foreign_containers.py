@@ -43,7 +43,6 @@ from svmfast.options import Reading
 CHANCE = np.random.default_rng(0)
 X = CHANCE.normal(size=(60, 5)) * (CHANCE.random((60, 5)) < 0.5)
 Y = np.arange(60) % 2
-FAR = 2**30
 
 
 # --- skops
@@ -54,25 +53,25 @@ def members(content: bytes) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def pack(path: Path, content: Mapping[str, bytes], how: int = zipfile.ZIP_STORED) -> bytearray:
-    with zipfile.ZipFile(path, "w", how) as archive:
+def pack(content: Mapping[str, bytes], how: int = zipfile.ZIP_STORED) -> bytearray:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", how) as archive:
         for name, one in content.items():
             archive.writestr(name, one)
-    return bytearray(path.read_bytes())
+    return bytearray(out.getvalue())
 
 
-def with_far_indices(path: Path, form: bytes, height: int | None = None) -> None:
-    """Set every second index of the sparse matrices of this form, and of this height, to a large number."""
-    changed, content = 0, members(path.read_bytes())
+def with_other_indices(path: Path, form: bytes, index: int) -> None:
+    """Set every second index of the sparse matrices of this form."""
+    content = members(path.read_bytes())
     for name in (name for name in content if name.endswith(".npz")):
         arrays = dict(np.load(io.BytesIO(content[name])))
-        if arrays["format"].item() == form and height in (None, arrays["shape"][0]):
-            arrays["indices"][::2] = FAR
+        if arrays["format"].item() == form:
+            arrays["indices"][::2] = index
             out = io.BytesIO()
             np.savez(out, **arrays)
-            content[name], changed = out.getvalue(), changed + 1
-    assert changed
-    pack(path, content)
+            content[name] = out.getvalue()
+    path.write_bytes(pack(content))
 
 
 def fitted_on_csc() -> SVC:
@@ -87,31 +86,25 @@ def with_sparse(name: str) -> Any:
     return made
 
 
+@pytest.mark.parametrize("index", [2**30, -1])
 @pytest.mark.parametrize(
-    ("estimator", "form", "height"),
+    ("estimator", "form"),
     [
-        (fitted_on_csc, b"csc", None),
-        (lambda: SVC().fit(sparse.csr_matrix(X), Y), b"csr", 1),  # the coefficients
-        (lambda: with_sparse("mean_"), b"csc", 1),
-        (lambda: with_sparse("feature_names_in_"), b"csc", 1),
+        (fitted_on_csc, b"csc"),
+        (lambda: SVC().fit(sparse.csr_matrix(X), Y), b"csr"),
+        (lambda: with_sparse("mean_"), b"csc"),
+        (lambda: with_sparse("feature_names_in_"), b"csc"),
     ],
 )
 def test_no_index_of_a_sparse_matrix_is_trusted(
-    estimator: Callable[[], Any], form: bytes, height: int | None, tmp_path: Path
+    estimator: Callable[[], Any], form: bytes, index: int, tmp_path: Path
 ) -> None:
     path = tmp_path / "estimator.skops"
     dump_skops(estimator(), path)
-    with_far_indices(path, form, height)
-    entry = r"inconsistent attributes \(the matrix has an entry in (row|column) 1,073,741,824"
+    with_other_indices(path, form, index)
+    entry = rf"inconsistent attributes \(the matrix has an entry in (row|column) {index:,}"
     with pytest.raises(ModelFormatError, match=entry):
         model_of_file(path)
-
-
-def test_support_vectors_may_be_of_any_sparse_form(tmp_path: Path) -> None:
-    dump_skops(fitted_on_csc(), tmp_path / "csc.skops")
-    dump_skops(SVC(gamma=0.5).fit(sparse.csr_matrix(X), Y), tmp_path / "csr.skops")
-    ours, same = (model_of_file(tmp_path / name)[0] for name in ("csc.skops", "csr.skops"))
-    assert model_bytes(ours) == model_bytes(same)
 
 
 def test_a_declared_shape_takes_no_memory(tmp_path: Path) -> None:
@@ -122,40 +115,24 @@ def test_a_declared_shape_takes_no_memory(tmp_path: Path) -> None:
         model_of_file(tmp_path / "tall.skops")
 
 
-def flagged(content: bytearray, local: int, central: int, value: int) -> bytes:
-    """Set a field in all headers of an archive."""
-    for mark, offset in ((b"PK\x03\x04", local), (b"PK\x01\x02", central)):
-        at = -1
-        while (at := content.find(mark, at + 1)) >= 0:
-            content[at + offset : at + offset + 2] = struct.pack("<H", value)
-    return bytes(content)
-
-
 def inverted(content: bytearray, begin: int, end: int) -> bytes:
     content[begin:end] = bytes(one ^ 255 for one in content[begin:end])
     return bytes(content)
 
 
-def unfinished_header(content: dict[str, bytes]) -> dict[str, bytes]:
-    name = next(name for name in content if name.endswith(".npy"))
-    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (3,4, }".ljust(117) + b"\n"
-    return {**content, name: b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + header + b"\0" * 96}
-
-
-ARCHIVES: dict[str, Callable[[Path, dict[str, bytes]], bytes]] = {
-    "RecursionError": lambda path, all: pack(path, {**all, "schema.json": b"[" * 100_000}),
-    "error": lambda path, all: inverted(pack(path, all, zipfile.ZIP_DEFLATED), 500, 530),
-    "LZMAError": lambda path, all: inverted(pack(path, all, zipfile.ZIP_LZMA), 100, 160),
-    "RuntimeError": lambda path, all: flagged(pack(path, all), 6, 8, 1),  # encrypted
-    "NotImplementedError": lambda path, all: flagged(pack(path, all), 8, 10, 99),  # how it is compressed
-    "TokenError|ValueError|SyntaxError": lambda path, all: pack(path, unfinished_header(all)),
+WHOLE = members(SVM.read_bytes())
+#: Archives by the exception that skops raises.
+ARCHIVES: dict[str, Callable[[], bytes]] = {
+    "RecursionError": lambda: pack({**WHOLE, "schema.json": b"[" * 100_000}),
+    "error": lambda: inverted(pack(WHOLE, zipfile.ZIP_DEFLATED), 500, 530),
+    "LZMAError": lambda: inverted(pack(WHOLE, zipfile.ZIP_LZMA), 100, 160),
 }
 
 
 @pytest.mark.parametrize("raised", ARCHIVES)
 def test_a_damaged_archive_is_refused(raised: str, tmp_path: Path) -> None:
     path = tmp_path / "damaged.skops"
-    path.write_bytes(ARCHIVES[raised](path, members(SVM.read_bytes())))
+    path.write_bytes(ARCHIVES[raised]())
     with pytest.raises(ModelFormatError, match=rf"damaged.skops: skops cannot read it \(({raised})"):
         model_of_file(path)
 
@@ -204,22 +181,16 @@ def test_offsets_of_an_arrow_file_are_checked(
 @pytest.mark.parametrize("new", [ipc.new_file, ipc.new_stream])
 def test_packed_batches_of_an_arrow_file(new: Callable[..., Any], packing: str | None) -> None:
     """Dictionaries are batches, too; beyond a ratio of 100 none is unpacked."""
-    words = pa.array(["one", "two", "three"] * 500).dictionary_encode()
-    long = pa.array(["x" * (1 << 27)]).dictionary_encode()
-    for kept, refused in ((words, False), (long, packing is not None)):
-        table, out = (
-            pa.table({"label": np.ones(len(kept)), "a": np.ones(len(kept)), "kept": kept}),
-            io.BytesIO(),
-        )
+    for words, refused in ((["one", "two", "three"] * 500, False), (["x" * (1 << 27)], packing is not None)):
+        ones, kept, out = np.ones(len(words)), pa.array(words).dictionary_encode(), io.BytesIO()
+        table = pa.table({"label": ones, "a": ones, "kept": kept})
         with new(out, table.schema, options=ipc.IpcWriteOptions(compression=packing)) as writer:
-            for part in table.to_batches(max_chunksize=400):
-                writer.write_batch(part)
+            writer.write_table(table, max_chunksize=400)
         with ExitStack() as stack:
             if refused:
                 stack.enter_context(pytest.raises(InputError, match="a batch unpacks to more than 100"))
             stream = stack.enter_context(stream_data(out.getvalue(), Reading(), keep=["kept"]))
-            found = [word for block in stream for word in block.kept["kept"].to_pylist()]
-            assert found == kept.to_pylist()
+            assert [word for block in stream for word in block.kept["kept"].to_pylist()] == words
 
 
 def with_metadata(text: bytes) -> bytes:
@@ -228,15 +199,11 @@ def with_metadata(text: bytes) -> bytes:
     return out.getvalue()
 
 
-CODED = {
-    **NUMBERS,
-    "b": pa.DictionaryArray.from_arrays(pa.array([0, 1, 1], pa.int32()), pa.array([1.5, 2.5])),
-}
+METADATA = (b"{", b"5", b'{"index_columns":5}', b'{"index_columns":null}', b"[" * 100_000, b"\xff")
+INDICES = pa.array([0, 1, 1], pa.int32())
+CODED = {**NUMBERS, "b": pa.DictionaryArray.from_arrays(INDICES, pa.array([1.5, 2.5]))}
 TABLES = {
-    **{
-        f"metadata {text[:20]!r}": with_metadata(text)
-        for text in (b"{", b"5", b'{"index_columns":5}', b'{"index_columns":null}', b"[" * 100_000, b"\xff")
-    },
+    **{f"metadata {text[:20]!r}": with_metadata(text) for text in METADATA},
     "a name that is not UTF-8": arrow({**NUMBERS, "dzzz": NUMBERS["d"]}).replace(b"dzzz", b"d\xff\xfe\xfd"),
     "an index beyond its dictionary": replaced(arrow(CODED), "<3i", (0, 1, 1), (0, 1, 10**6)),
     "a length beyond the buffers": replaced(arrow(NUMBERS), "<q", (3,), (1000,)),
@@ -275,11 +242,6 @@ def test_a_data_frame_that_arrow_cannot_represent(frame: Any, why: str) -> None:
     loaded = svmfast.load_model(model("iris_c_rbf_prob"))
     with pytest.raises(OptionError, match=rf"expected a table of named columns \(.*{why}"):
         svmfast.predict(loaded, frame)
-
-
-def test_an_empty_array_is_no_internal_error() -> None:
-    with pytest.raises(OptionError, match="no rows to train on"):
-        svmfast.linear(X[:0], Y[:0])
 
 
 def test_names_of_features_may_not_be_nested() -> None:

@@ -29,32 +29,33 @@ class Stop(Exception):
 @contextmanager
 def stopped_soon() -> Iterator[None]:
     """Send a signal after a moment; the block must end with it soon afterwards."""
+    sent: list[tuple[float, float]] = []
 
     def stop(_signal: int, _frame: object) -> None:
         raise Stop
-
-    sent: list[tuple[float, float]] = []
 
     def send() -> None:
         sent.append((time.process_time(), time.monotonic()))
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
 
-    usual = signal.signal(signal.SIGUSR1, stop)
-    timer = threading.Timer(BEFORE, send)
+    usual, timer = signal.signal(signal.SIGUSR1, stop), threading.Timer(BEFORE, send)
     timer.start()
     try:
         with pytest.raises(Stop):
             yield
-        computing, waiting = sent[0]
-        assert time.process_time() - computing < COMPUTING
-        assert time.monotonic() - waiting < WAITING
+        assert time.process_time() - sent[0][0] < COMPUTING
+        assert time.monotonic() - sent[0][1] < WAITING
     finally:
         timer.cancel()
         signal.signal(signal.SIGUSR1, usual)
 
 
-def dense(n: int, d: int, seed: int = 0) -> Rows:
-    return Rows.from_dense(np.random.default_rng(seed).normal(size=(n, d)))
+RNG = np.random.default_rng(0)
+Work = Callable[[int], object]
+
+
+def dense(n: int, d: int) -> Rows:
+    return Rows.from_dense(RNG.normal(size=(n, d)))
 
 
 def sparse(n: int, d: int, each: int) -> Rows:
@@ -68,60 +69,52 @@ def one_hot(n: int) -> Rows:
 
 
 def expansion(kind: str, sv: Rows) -> DecisionEngine:
-    kernel = Kernel(kind, 0.01, 0.0, 3)
-    coef = np.random.default_rng(1).normal(size=(1, len(sv)))
-    return DecisionEngine(kernel, sv, coef, np.zeros(1), None)
+    return DecisionEngine(Kernel(kind, 0.01, 0.0, 3), sv, RNG.normal(size=(1, len(sv))), np.zeros(1), None)
 
 
-def decisions(kind: str, sv: Rows, rows: Rows, **how: bool) -> Callable[[int], object]:
+def decisions(kind: str, sv: Rows, rows: Rows, **how: bool) -> Work:
     engine = expansion(kind, sv)
     return lambda threads: engine.decision_values(rows, threads=threads, **how)
 
 
-def labels(sv: Rows, rows: Rows) -> Callable[[int], object]:
+def labels(sv: Rows, rows: Rows) -> Work:
     engine = expansion("rbf", sv)
     return lambda threads: engine.labels(rows, threads=threads)
 
 
-def laplacian_matrix() -> Callable[[int], object]:
-    x = np.random.default_rng(0).normal(size=(6000, 300))
+def laplacian_matrix() -> Work:
+    x = RNG.normal(size=(6000, 300))
     return lambda _: Kernel("laplacian", 0.1).matrix(x, x)
 
 
-def budget_steps() -> Callable[[int], object]:
-    rows = dense(3000, 200)
-    machine = BudgetedSgd(200, StepOptions(2000, 0.01, 1e-9))
+def budget_steps() -> Work:
+    rows, machine = dense(3000, 200), BudgetedSgd(200, StepOptions(2000, 0.01, 1e-9))
     block = TrainingBlock(rows, rows.squared_norms(), np.resize([1.0, -1.0], 3000))
-    order = np.tile(np.arange(3000), 40)
-    return lambda _: machine.steps(block, order)
+    return lambda _: machine.steps(block, np.tile(np.arange(3000), 40))
 
 
-def cell_fit() -> Callable[[int], object]:
-    rng = np.random.default_rng(0)
-    problem = _core.CellFit(
-        rng.normal(size=(20_000, 200)), rng.normal(size=(20_000, 1)), np.ones(20_000), False
-    )
-    vectors, coef = rng.normal(size=(1500, 200)), rng.normal(size=(1, 1500))
-    pairs = np.zeros((0, 2), np.int64)
-    return lambda threads: problem.evaluate(vectors, coef, np.zeros(1), 0.01, pairs, threads)
+VECTORS, COEF = RNG.normal(size=(1500, 200)), np.ones((1, 1500))
 
 
-def reduced_set() -> Callable[[int], object]:
-    rows = dense(20_000, 200)
-    objective = _core.ReducedSetObjective(
-        2, 0.01, 0.0, 3, rows, 200, np.zeros(20_000, np.int64), np.zeros((20_000, 1)), np.ones((20_000, 1))
-    )
-    vectors, coef = np.random.default_rng(1).normal(size=(1500, 200)), np.ones((1, 1500))
-    sizes = np.array([1500])
-    return lambda threads: objective.evaluate(vectors, coef, np.zeros(1), sizes, threads)
+def cell_fit() -> Work:
+    x, y, pairs = RNG.normal(size=(20_000, 200)), RNG.normal(size=(20_000, 1)), np.zeros((0, 2), np.int64)
+    problem = _core.CellFit(x, y, np.ones(20_000), False)
+    return lambda threads: problem.evaluate(VECTORS, COEF, np.zeros(1), 0.01, pairs, threads)
 
 
-def power_sums() -> Callable[[int], object]:
-    points, weights = np.random.default_rng(0).normal(size=(40_000, 500)), np.ones((3, 40_000))
+def reduced_set() -> Work:
+    n, rows = 20_000, dense(20_000, 200)
+    owners, targets = np.zeros(n, np.int64), (np.zeros((n, 1)), np.ones((n, 1)))
+    objective = _core.ReducedSetObjective(2, 0.01, 0.0, 3, rows, 200, owners, *targets)
+    return lambda threads: objective.evaluate(VECTORS, COEF, np.zeros(1), np.array([1500]), threads)
+
+
+def power_sums() -> Work:
+    points, weights = RNG.normal(size=(40_000, 500)), np.ones((3, 40_000))
     return lambda threads: _core.power_sum_coefficients(points, weights, threads)
 
 
-WORK: dict[str, Callable[[], Callable[[int], object]]] = {
+WORK: dict[str, Callable[[], Work]] = {
     "dense rows": lambda: decisions("rbf", dense(20_000, 200), dense(20_000, 200)),
     "sparse rows": lambda: decisions("rbf", dense(20_000, 400), sparse(60_000, 400, 40)),
     "wide rows": lambda: decisions("rbf", sparse(40_000, 40_000, 50), sparse(30_000, 40_000, 50)),
@@ -130,11 +123,8 @@ WORK: dict[str, Callable[[], Callable[[int], object]]] = {
     "labels of sparse rows": lambda: labels(dense(20_000, 400), sparse(100_000, 400, 40)),
     "one-hot rows": lambda: decisions("rbf", one_hot(60_000), one_hot(60_000)),
     "laplacian rows": lambda: decisions("laplacian", dense(10_000, 200), dense(20_000, 200)),
-    "laplacian matrix": laplacian_matrix,
-    "budgeted steps": budget_steps,
-    "cell fit": cell_fit,
-    "reduced set": reduced_set,
-    "power sums": power_sums,
+    **{"laplacian matrix": laplacian_matrix, "budgeted steps": budget_steps, "cell fit": cell_fit},
+    **{"reduced set": reduced_set, "power sums": power_sums},
     "a library": lambda: lambda _: interruptible(lambda: np.linalg.eigvalsh(np.ones((3000, 3000)))),
 }
 

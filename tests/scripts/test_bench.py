@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from program import FIXTURES, ROOT
@@ -36,13 +37,13 @@ def test_actions_take_turns() -> None:
 
     order: list[str] = []
 
-    def action(name: str, *seconds: float) -> object:
+    def action(name: str, *seconds: float) -> Any:
         taken = iter(seconds)
         return lambda: order.append(name) or next(taken)
 
-    assert in_turn({"a": action("a", 1, 2), "b": action("b", 3, 4)}, 2) == {"a": [1, 2], "b": [3, 4]}  # type: ignore[dict-item]
+    assert in_turn({"a": action("a", 1, 2), "b": action("b", 3, 4)}, 2) == {"a": [1, 2], "b": [3, 4]}
     assert order == list("abab")
-    assert medians({"a": action("a", 1, 5, 2), "slow": action("slow", 100, 1)}, 3) == {"a": 2, "slow": 100}  # type: ignore[dict-item]
+    assert medians({"a": action("a", 1, 5, 2), "slow": action("slow", 100, 1)}, 3) == {"a": 2, "slow": 100}
     calls: list[int] = []
     assert 0 < timed(lambda: calls.append(1), 0.01)() < 0.01
     assert len(calls) > 1
@@ -56,28 +57,10 @@ def test_a_process_has_its_output_status_and_memory() -> None:
     assert 50e6 < done.peak < 100e6
     with pytest.raises(RuntimeError, match=r"exit 3: what$"):
         harness_run([sys.executable, "-c", "import sys; print('what', file=sys.stderr); sys.exit(3)"])
-    assert harness_run([sys.executable, "-c", "raise SystemExit(1)"], statuses=(0, 1)).status == 1
 
 
-def test_files_are_unpacked_relabelled_and_shortened(tmp_path: Path) -> None:
-    import lzma
-
-    from harness import MissingError, plain_file
-
-    (tmp_path / "rows.xz").write_bytes(lzma.compress(b"3 1:1\n5 1:2\n3 1:3\n"))
-    made = tmp_path / "made"
-    made.mkdir()
-    assert plain_file(tmp_path, "rows", made).read_text() == "3 1:1\n5 1:2\n3 1:3\n"
-    assert plain_file(tmp_path, "rows", made, positive=3, first=2).read_text() == "1 1:1\n-1 1:2\n"
-    with pytest.raises(MissingError):
-        plain_file(tmp_path, "others", made)
-
-
-@pytest.fixture
-def script(tmp_path: Path) -> Path:
-    """A script with two tables on one page, and one that has a case without data."""
-    path = tmp_path / "script.py"
-    path.write_text(f"""
+#: Two tables on one page, and one that has a case without data.
+SCRIPT = f"""
 import sys
 sys.path.insert(0, {str(BENCH)!r})
 from harness import Table, measure
@@ -90,18 +73,17 @@ measure("doc", [
     Table("two", "data | rows | ", ("wine.train",), two, marks="page", note="N."),
     Table("other", "data | rows", ("iris.train", "nowhere"), count),
 ], versions=("numpy",))
-""")
-    return path
+"""
 
 
-def test_tables_go_between_the_marks_of_a_page(script: Path, tmp_path: Path) -> None:
+def test_tables_go_between_the_marks_of_a_page(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("above\n<!-- page -->\nold\n<!-- /page -->\n<!-- other -->\nold\n<!-- /other -->\n")
-    command = [sys.executable, script, "--data", FIXTURES / "data", "--page", page]
+    (tmp_path / "script.py").write_text(SCRIPT)
+    command = [sys.executable, tmp_path / "script.py", "--data", FIXTURES / "data", "--page", page]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "other: left out for want of nowhere\n" in done.stderr
-    assert done.stderr.endswith("other is incomplete and stays as it was\n")
     text = page.read_text()
     assert text.startswith("above\n<!-- page -->\nMeasured on ")
     assert text.endswith("\n\nN.\n<!-- /page -->\n<!-- other -->\nold\n<!-- /other -->\n")
@@ -112,7 +94,6 @@ def test_tables_go_between_the_marks_of_a_page(script: Path, tmp_path: Path) -> 
     assert part.returncode == 0
     assert "page is incomplete" in part.stderr
     assert page.read_text() == text
-    assert subprocess.run([*command, "--only", "iris"], capture_output=True).returncode == 2
 
 
 @pytest.mark.skipif(shutil.which("svm-predict") is None, reason="no svm-predict")
@@ -127,19 +108,16 @@ def test_labels_and_certificates_are_measured() -> None:
 
 
 def test_the_papers_figures_are_measured() -> None:
-    done = run("reproduce.py", "--only", "gamma_max", "--only", "sizes", "--only", "compressed")
+    done = run("reproduce.py", "--only", "gamma_max", "--only", "sizes")
     assert done.returncode == 0, done.stderr
     found = {row[1]: row[4] for row in lines(done.stdout)}
     assert found["gamma_max"] == "0.0170"
     assert found["sizes"].endswith("(1/25.2)")
-    # The exact model's, by svm-predict: fixtures/golden/breast_c_rbf.stdout.
-    assert found["compressed"] == "97.88%"
     done = run("papers.py", "--table", "budget-exact", "--table", "meka")
     assert done.returncode == 0, done.stderr
     exact, *meka = lines(done.stdout)
-    assert exact == ["breast", "97.88", "51", "-"]
+    assert exact == ["breast", "97.88", "51", "-"]  # by svm-predict: fixtures/golden/breast_c_rbf.stdout
     assert float(meka[0][5]) < 0.02
-    assert {row[3] for row in meka} == {"MEKA", "Nystrom", "k-means Nystrom", "random Fourier"}
 
 
 def test_more_features_come_near_the_kernel_matrix() -> None:
@@ -163,16 +141,6 @@ def test_growth_has_the_slope_of_known_powers() -> None:
     # Fixed costs matter only for small sizes.
     assert slope(sizes, [5 + n for n in sizes]) == pytest.approx(1, abs=0.01)
     assert slope([1.0], [1.0]) is None
-
-
-@pytest.mark.nightly
-def test_growth_measures_the_memory_of_each_step() -> None:
-    done = run("growth.py", "--only", "svs", "--sizes", "60")
-    assert done.returncode == 0, done.stderr
-    peak = {row[1]: int(row[6]) for row in lines(done.stdout)}
-    assert {"parsing", "predict: exact", "build: approximate, certificate", "build: compress"} <= peak.keys()
-    # Not the memory of the script itself, which has all rows and NumPy: predict needs less than compress.
-    assert 20 < peak["predict: exact"] < peak["build: compress"]
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,19 @@
-"""Scripts that no other test runs must at least find their imports from svmfast."""
+"""Scripts of the tests: mutants, the fuzzer of options; all scripts find what they import from svmfast."""
 
 from __future__ import annotations
 
 import ast
 import importlib
+import subprocess
+import sys
 from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
 import pytest
 from program import ROOT
+
+from svmfast.cli.main import commands
 
 
 @pytest.mark.parametrize(
@@ -20,3 +26,92 @@ def test_every_script_finds_its_imports(name: str) -> None:
             for alias in node.names:
                 known = hasattr(module, alias.name) or find_spec(f"{node.module}.{alias.name}")
                 assert known, f"{node.module} has no {alias.name}"
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the script needs Linux")
+def test_the_fuzzer_tries_options_of_every_command_and_the_same_for_the_same_seed() -> None:
+    words = [sys.executable, ROOT / "scripts/fuzz/options.py", "--list", "--sets", "400", "--seed", "2"]
+    made, again = (subprocess.check_output(words, text=True, timeout=300) for _ in range(2))
+    assert made == again
+    assert made.count("\n") == 400
+    for name in {*commands()} - {"frontier"}:  # a tenth as often as the others
+        tried = {
+            word for line in made.splitlines() if line.startswith(f"svmfast {name} ") for word in line.split()
+        }
+        assert len([word for word in tried if word.startswith("-")]) > 4, name
+
+
+# --- scripts/mutants: which changes it makes, which tests it runs for them, and whether these notice
+
+CODE = '''
+LIMIT = 3
+
+
+def clipped(values, limit=LIMIT):
+    """At most `limit` each."""
+    return [limit if value > limit else value for value in values]
+
+
+def unused(value):
+    return value + 1
+'''
+TEST = """
+from svmfast.toy import clipped
+
+def test_clipped():
+    assert clipped([1, 3, 5]) == [1, 3, 3]
+
+def test_none():
+    assert clipped([]) == []
+"""
+NAMES = ["tests/unit/test_toy.py::test_clipped", "tests/unit/test_toy.py::test_none"]
+
+
+@pytest.fixture
+def scripts(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(ROOT / "scripts" / "mutation"))
+    import run
+
+    return run
+
+
+def test_an_equal_change_survives_and_another_is_killed(tmp_path: Path, scripts: Any) -> None:
+    toy = tmp_path / "toy"
+    given = {"svmfast/__init__.py": "", "svmfast/toy.py": CODE, "tests/unit/test_toy.py": TEST}
+    for name, text in given.items():
+        (toy / name).parent.mkdir(parents=True, exist_ok=True)
+        (toy / name).write_text(text)
+    record = scripts.Record("", {}, {"svmfast/toy.py": {NAMES[0]: 1 << 7}}, dict.fromkeys(NAMES, 0.1))
+    place = scripts.Place(tmp_path / "work", toy)
+    changes = {one.new: one for one in scripts.all_changes(toy, cpp=False)}
+    # Of equal values it does not matter which one is taken.
+    assert place.judge(changes["(value >= limit)"], record, 10) == ("survived", "2 of 2 tests pass")
+    assert place.judge(changes["(not (value > limit))"], record, 10) == ("killed", f"FAILED {NAMES[0]}")
+    assert place.judge(changes["(4)"], record, 10)[0] == "killed"  # no function: tests of any function
+    assert (place.tree / "svmfast" / "toy.py").read_text() == (toy / "svmfast" / "toy.py").read_text() == CODE
+    record.lines.clear()
+    assert place.judge(changes["(value)"], record, 10) == ("not reached", "")
+
+
+def test_the_same_changes_are_drawn_again_and_all_of_them_are_code(scripts: Any) -> None:
+    first, again = (scripts.mutants(ROOT, 1, None) for _ in range(2))
+    assert len(first[0]) >= 20  # each text of the table is in its file
+    drawn = [[next(one) for _ in range(60)] for one in (*first[1:], *again[1:])]
+    assert drawn[:2] == drawn[2:]
+    for one in drawn[0]:
+        compile(one.applied((ROOT / one.file).read_bytes()), one.file, "exec")
+    assert len({(one.file, one.line) for one in drawn[0] + drawn[1]}) == 120
+
+
+def test_the_tests_of_cpp_files_exist(scripts: Any) -> None:
+    rows = (ROOT / "scripts/mutation/cpp_tests.tsv").read_text().splitlines()[1:]
+    assert all((ROOT / f"tests/{name}.py").exists() for row in rows for name in row.split("\t")[1].split())
+
+
+def test_changes_of_cpp_leave_loops_comments_and_texts(scripts: Any) -> None:
+    import changes
+
+    code = b'for (int i = 0; i < n; ++i)\n    if (x < 0.5 && !y)  // a < b\n        f("a < b", c + d);\n'
+    found = {(one.line, one.old, one.new) for one in changes.cpp_changes("a.cpp", code)}
+    first = {(2, " < ", " <= "), (2, "0.5", "(2 * 0.5)"), (2, " && ", " || "), (2, "!", "")}
+    assert found == first | {(3, " + ", " - "), (3, " + d", "")}

@@ -1,7 +1,7 @@
 """Data and models with extreme numbers and sizes, and the outcomes that every command may have.
 
-A command that gives an answer gives the right one: exact predictions are compared with a slow twin (one
-support vector and one feature at a time), approximated ones with what they say of their own error. A command
+A command that gives an answer gives the right one: exact predictions are compared with the twin of LIBSVM,
+approximated ones with what they say of their own error. A command
 that gives none says so in one line, with status 1 or 2, and leaves no file.
 """
 
@@ -14,61 +14,41 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+from libsvm_twin import decision_values
 from program import svmfast
+
+from svmfast.formats.model_files import load_model
+from svmfast.formats.svmlight import read_svmlight
+from svmfast.models.expansion import KernelExpansion
 
 #: One row of data: its label, and its features in order.
 Row = tuple[float, dict[int, float]]
 
 
-@dataclass(frozen=True)
-class Model:
-    """A LIBSVM C-SVC of two classes, labelled 1 and -1."""
-
-    vectors: list[tuple[float, dict[int, float]]]
-    kernel: str = "rbf"
-    gamma: float = 1.0
-    coef0: float = 0.0
-    degree: int = 3
-    rho: float = 0.1
-
-    def text(self) -> str:
-        parameters = {
-            "linear": [],
-            "polynomial": [f"degree {self.degree}", f"gamma {self.gamma!r}", f"coef0 {self.coef0!r}"],
-            "rbf": [f"gamma {self.gamma!r}"],
-            "sigmoid": [f"gamma {self.gamma!r}", f"coef0 {self.coef0!r}"],
-        }[self.kernel]
-        positive = sum(coef > 0 for coef, _ in self.vectors)
-        lines = ["svm_type c_svc", f"kernel_type {self.kernel}", *parameters, "nr_class 2"]
-        lines += [f"total_sv {len(self.vectors)}", f"rho {self.rho!r}", "label 1 -1"]
-        lines += [f"nr_sv {positive} {len(self.vectors) - positive}", "SV"]
-        ordered = sorted(self.vectors, key=lambda vector: vector[0] < 0)
-        lines += [f"{coef!r} {features(x)}" for coef, x in ordered]
-        return "\n".join(lines) + "\n"
-
-    def value(self, x: dict[int, float]) -> float:
-        """Return the decision value of one row, slowly."""
-        terms = [coef * self._kernel(x, z) for coef, z in self.vectors]
-        return math.fsum(terms) - self.rho if all(map(math.isfinite, terms)) else sum(terms) - self.rho
-
-    def _kernel(self, x: dict[int, float], z: dict[int, float]) -> float:
-        if self.kernel == "rbf":
-            return math.exp(-self.gamma * sum(squared(x.get(i, 0.0) - z.get(i, 0.0)) for i in {*x, *z}))
-        dot = sum(value * z.get(i, 0.0) for i, value in x.items())
-        if self.kernel == "linear":
-            return dot
-        inner = self.gamma * dot + self.coef0
-        return math.tanh(inner) if self.kernel == "sigmoid" else math.prod([inner] * self.degree)
-
-    @property
-    def scale(self) -> float:
-        """The largest absolute value of the sum if kernel values are at most 1."""
-        return sum(abs(coef) for coef, _ in self.vectors) + abs(self.rho)
-
-
-def squared(value: float) -> float:
-    return value * value  # value ** 2 raises where this is infinite
+def model_text(
+    rows: list[Row], kernel: str = "rbf", gamma: float = 1.0, degree: int = 3, coef0: float = 0.0
+) -> str:
+    """Return a LIBSVM C-SVC of two classes, labelled 1 and -1, with these rows as vectors."""
+    chance = random.Random(len(rows))
+    vectors = [(label * round(chance.uniform(0.1, 1), 3), x) for label, x in rows]
+    positive, n = sum(coef > 0 for coef, _ in vectors), len(vectors)
+    lines = ["svm_type c_svc", f"kernel_type {kernel}"]
+    lines += [f"degree {degree}"] * (kernel == "polynomial")
+    lines += [f"gamma {gamma!r}"] * (kernel != "linear")
+    lines += [f"coef0 {coef0!r}"] * (kernel in ("polynomial", "sigmoid"))
+    lines += [
+        "nr_class 2",
+        f"total_sv {n}",
+        "rho 0.1",
+        "label 1 -1",
+        f"nr_sv {positive} {n - positive}",
+        "SV",
+    ]
+    vectors.sort(key=lambda vector: vector[0] < 0)
+    return "\n".join([*lines, *(f"{coef!r} {features(x)}" for coef, x in vectors), ""])
 
 
 def features(x: dict[int, float]) -> str:
@@ -79,30 +59,32 @@ def data_text(rows: list[Row]) -> str:
     return "".join(f"{label:g} {features(x)}".rstrip() + "\n" for label, x in rows)
 
 
-def normal_rows(n: int, columns: int, scale: float = 1.0, seed: int = 0) -> list[Row]:
+def exact_values() -> tuple[list[float], float]:
+    """Return the decision values of ``data`` by ``model``, slowly, and what may be lost to rounding."""
+    model, rows = load_model("model"), read_svmlight("data").rows
+    assert isinstance(model, KernelExpansion)
+    scale = 1e-9 * (np.abs(model.sv_coef).sum() + 0.1) if model.kernel.kind in ("rbf", "sigmoid") else 0.0
+    return decision_values(model, rows)[:, 0].tolist(), float(scale)
+
+
+def normal_rows(n: int, columns: int, scale: float = 1.0) -> list[Row]:
     """Return rows whose label is the sign of the first feature, with some noise."""
-    chance = random.Random(seed)
-    rows: list[Row] = []
+    chance, rows = random.Random(0), list[Row]()
     for _ in range(n):
         x = {i: scale * round(chance.gauss(0, 1), 3) for i in range(1, columns + 1)}
         rows.append((1.0 if x[1] + 0.1 * scale * chance.gauss(0, 1) > 0 else -1.0, x))
     return rows
 
 
-def spread_rows(n: int, columns: int, largest: int, seed: int = 0) -> list[Row]:
+def spread_rows(n: int, columns: int, largest: int) -> list[Row]:
     """Return rows whose values have every order of magnitude up to 10^largest, next to each other."""
-    chance = random.Random(seed)
-    return [
-        (
-            (1.0, -1.0)[k % 2],
-            {
-                i: chance.choice((1.0, -1.0))
-                * float(f"{chance.uniform(1, 9):.3f}e{chance.randrange(largest)}")
-                for i in range(1, columns + 1)
-            },
-        )
-        for k in range(n)
-    ]
+    chance = random.Random(0)
+
+    def value() -> float:
+        sign = chance.choice((1.0, -1.0))
+        return sign * float(f"{chance.uniform(1, 9):.3f}e{chance.randrange(largest)}")
+
+    return [((1.0, -1.0)[k % 2], {i: value() for i in range(1, columns + 1)}) for k in range(n)]
 
 
 NORMAL = normal_rows(40, 3)
@@ -127,51 +109,48 @@ DATA: dict[str, list[Row]] = {
     "a feature far out": [(label, {**x, 2_000_000_000: 1.0}) for label, x in NORMAL],
 }
 
-HUGE = ("values up to 1e150", "values near 1e150", "values up to 1e300")
 GAMMAS = (1e-12, 1e-6, 1e-3, 1.0, 1e3, 1e6)
 
 
-def as_model(rows: list[Row], **parameters: float | str) -> Model:
-    chance = random.Random(len(rows))
-    return Model([(label * round(chance.uniform(0.1, 1), 3), x) for label, x in rows], **parameters)  # type: ignore[arg-type]
+def as_model(name: str, **parameters: Any) -> str:
+    return model_text(DATA[name], **parameters)
 
 
-#: Models: name, model, and the names of the data they are tested with.
-MODELS: dict[str, tuple[Model, tuple[str, ...]]] = {
-    **{f"gamma {gamma:g}": (as_model(NORMAL, gamma=gamma), ("normal", *HUGE)) for gamma in GAMMAS},
-    "one vector": (as_model(NORMAL[:1], gamma=0.1), ("normal", "one row", "all zero")),
-    "one feature": (as_model(DATA["one feature"], gamma=0.5), ("one feature", "all zero", "normal")),
-    "zero vectors": (as_model(DATA["all zero"], gamma=0.5), ("all zero", "normal")),
-    "zeros written out": (as_model(DATA["zeros written out"], gamma=0.5), ("zeros written out", "normal")),
-    "constant features": (as_model(DATA["constant features"], gamma=0.01), ("constant features", "normal")),
-    "duplicated vectors": (as_model(NORMAL[:5] * 8, gamma=0.1), ("the same five rows", "normal")),
+UP_TO, NEAR, LARGEST = "values up to 1e150", "values near 1e150", "values up to 1e300"
+#: Models: name, text, and the names of the data they are tested with.
+MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
+    **{f"gamma {g:g}": (as_model("normal", gamma=g), ("normal", UP_TO, NEAR, LARGEST)) for g in GAMMAS},
+    "one vector": (as_model("one row", gamma=0.1), ("normal", "one row", "all zero")),
     **{
-        f"values up to 1e150, gamma {gamma:g}": (
-            as_model(DATA["values up to 1e150"], gamma=gamma),
-            ("values up to 1e150", "values near 1e150", "normal"),
+        name: (as_model(name, gamma=gamma), (name, "normal"))
+        for name, gamma in (
+            *(
+                ("one feature", 0.5),
+                ("all zero", 0.5),
+                ("zeros written out", 0.5),
+                ("constant features", 0.01),
+            ),
+            *(
+                ("the same five rows", 0.1),
+                (LARGEST, 1.0),
+                ("values of 1e-300", 1.0),
+                ("a feature far out", 0.1),
+            ),
         )
+    },
+    **{
+        f"{UP_TO}, gamma {gamma:g}": (as_model(UP_TO, gamma=gamma), (UP_TO, NEAR, "normal"))
         for gamma in (1e-300, 1e-12, 1.0, 1e6)
     },
-    "values near 1e150, gamma 1e-300": (
-        as_model(DATA["values near 1e150"], gamma=1e-300),
-        ("values near 1e150", "values up to 1e150", "normal"),
-    ),
-    "values up to 1e300": (as_model(DATA["values up to 1e300"], gamma=1.0), ("values up to 1e300", "normal")),
-    "values of 1e-300": (as_model(DATA["values of 1e-300"], gamma=1.0), ("values of 1e-300", "normal")),
-    "a feature far out": (as_model(DATA["a feature far out"], gamma=0.1), ("a feature far out", "normal")),
-    "linear, values near 1e150": (
-        as_model(DATA["values near 1e150"], kernel="linear"),
-        ("values near 1e150", "normal", "all zero"),
-    ),
-    "polynomial, values near 1e150": (
-        as_model(DATA["values near 1e150"], kernel="polynomial", degree=2, gamma=1e-300),
-        ("values near 1e150", "normal", "all zero"),
-    ),
-    "sigmoid, values near 1e150": (
-        as_model(DATA["values near 1e150"], kernel="sigmoid", gamma=1e-300),
-        ("values near 1e150", "normal", "all zero"),
-    ),
-}  # fmt: skip
+    f"{NEAR}, gamma 1e-300": (as_model(NEAR, gamma=1e-300), (NEAR, UP_TO, "normal")),
+    **{
+        f"{kernel}, {NEAR}": (
+            as_model(NEAR, kernel=kernel, degree=2, gamma=1e-300),
+            (NEAR, "normal", "all zero"),
+        )
+        for kernel in ("linear", "polynomial", "sigmoid")
+    },
+}
 
 
 @dataclass
@@ -182,97 +161,75 @@ class Outcome:
     faults: list[str] = field(default_factory=list)
 
 
-#: Runs ``svmfast WORDS`` in a folder.
-Run = Callable[[Sequence[str], Path], "subprocess.CompletedProcess[str]"]
+#: Runs ``svmfast WORDS`` in the current folder.
+Run = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
 
 
-def executable(words: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    done = svmfast(*words, cwd=folder, timeout=600)
+def executable(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    done = svmfast(*words, timeout=600)
     return subprocess.CompletedProcess(words, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def judged(done: subprocess.CompletedProcess[str], output: Path | None = None, *, no: bool = True) -> Outcome:
+def judged(done: subprocess.CompletedProcess[str], output: str = "", *, no: bool = True) -> Outcome:
     """Return an outcome, with the faults that any command can have; `no`: whether status 1 is allowed."""
-    message = done.stderr
+    message, status, written = done.stderr, done.returncode, bool(output and Path(output).exists())
     faults = [f"{word} on stderr: {message[-300:]}" for word in ("Traceback", "Warning:") if word in message]
-    if done.returncode == 0:
-        if output is not None and not output.exists():
-            faults.append("status 0 and no output")
-        return Outcome("answer", faults)
-    if done.returncode not in ((1, 2) if no else (2,)):
-        return Outcome("failed", [*faults, f"status {done.returncode}: {message[-300:]}"])
-    if output is not None and output.exists():
-        faults.append(f"status {done.returncode} and an output")
+    if status == 0:
+        return Outcome("answer", faults + ["status 0 and no output"] * (bool(output) and not written))
+    faults += [f"status {status} and an output"] * written
     lines = [line for line in message.splitlines() if not line.startswith("svmfast: warning: ")]
-    if done.returncode == 1 and not lines:
-        return Outcome("no", faults)
-    if done.returncode == 2 and len(lines) != 1:
-        faults.append(f"not one line: {message[-300:]!r}")
-    return Outcome(lines[-1] if lines else f"status {done.returncode}", faults)
+    if status not in ((1, 2) if no else (2,)) or (status == 2 and len(lines) != 1):
+        faults.append(f"status {status}, not one line: {message[-300:]!r}")
+    return Outcome(lines[-1] if lines else f"status {status}", faults)
 
 
 def columns(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines()[1:]]
 
 
-@dataclass
-class Edge:
-    """One folder, and how commands are run in it."""
-
-    folder: Path
-    run: Run = executable
-
-    def __call__(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return self.run(words, self.folder)
-
-
-def check_exact(edge: Edge, model: Model, data: str) -> Outcome:
+def check_exact(run: Run, data: str) -> Outcome:
     """``predict`` against the slow twin: the labels, and the decision values up to rounding."""
-    rows = DATA[data]
-    outcome = judged(done := edge("predict", "-q", "--decision-values", "data", "model"), no=False)
+    done = run(("predict", "-q", "--decision-values", "data", "model"))
+    outcome, answers = judged(done, no=False), columns(done.stdout)
     if outcome.message != "answer":
         return outcome
-    answers = columns(done.stdout)
-    if len(answers) != len(rows):
-        outcome.faults.append(f"{len(answers)} lines for {len(rows)} rows")
-    for number, ((_, x), (label, value)) in enumerate(zip(rows, answers, strict=False), start=1):
-        expected = model.value(x)
-        room = 1e-9 * model.scale if model.kernel in ("rbf", "sigmoid") else 1e-9 * abs(expected)
+    values, lost = exact_values()
+    if len(answers) != len(values):
+        outcome.faults.append(f"{len(answers)} lines for {len(values)} rows")
+    for expected, (label, value) in zip(values, answers, strict=False):
+        room = lost or 1e-9 * abs(expected)
         close = abs(float(value) - expected) <= room or float(value) == expected
         if not close or (abs(expected) > room and float(label) != (1 if expected > 0 else -1)):
-            outcome.faults.append(f"row {number}: {label} {value}, the twin says {expected}")
+            outcome.faults.append(f"{label} {value}, the twin says {expected}")
     return outcome
 
 
-def check_approximated(edge: Edge, model: Model, data: str) -> Outcome:
+def check_approximated(run: Run) -> Outcome:
     """``predict --certify`` of an approximated model: bounds hold, certified labels are the exact ones."""
-    rows = DATA[data]
-    words = ("predict", "-q", "--decision-values", "--certify", "data", "fast")
-    outcome = judged(done := edge(*words), no=False)
-    if outcome.message != "answer":
-        return outcome
-    for number, ((_, x), line) in enumerate(zip(rows, columns(done.stdout), strict=True), start=1):
-        label, value, certified, bound = line
-        expected = model.value(x)
+    done = run(("predict", "-q", "--decision-values", "--certify", "data", "fast"))
+    outcome = judged(done, no=False)
+    answers = columns(done.stdout) if outcome.message == "answer" else []
+    for expected, (label, value, certified, bound) in zip(exact_values()[0], answers, strict=bool(answers)):
         if not abs(float(value) - expected) <= float(bound):
-            outcome.faults.append(f"row {number}: {value} is not within {bound} of {expected}")
+            outcome.faults.append(f"{value} is not within {bound} of {expected}")
         if certified == "yes" and float(label) != (1 if expected > 0 else -1):
-            outcome.faults.append(f"row {number}: certified {label}, the twin says {expected}")
+            outcome.faults.append(f"certified {label}, the twin says {expected}")
     return outcome
 
 
-def check_values(edge: Edge, model: str, data: str) -> Outcome:
+def check_values(run: Run, model: str, data: str) -> Outcome:
     """``predict`` with a model that a command has made: a finite value for each row."""
-    outcome = judged(done := edge("predict", "-q", "--decision-values", "data", model), no=False)
-    if outcome.message == "answer":
-        answers = columns(done.stdout)
-        if len(answers) != len(DATA[data]) or not all(math.isfinite(float(v)) for a in answers for v in a):
-            outcome.faults.append(f"not a finite value for each row: {answers[:3]}")
+    done = run(("predict", "-q", "--decision-values", "data", model))
+    outcome, answers = judged(done, no=False), columns(done.stdout)
+    finite = all(math.isfinite(float(value)) for answer in answers for value in answer)
+    if outcome.message == "answer" and not (finite and len(answers) == len(DATA[data])):
+        outcome.faults.append(f"not a finite value for each row: {answers[:3]}")
     return outcome
 
 
-def check_json(edge: Edge, *words: str) -> Outcome:
-    outcome = judged(done := edge(*words, "--json"))
+def check_json(run: Run, *words: str) -> Outcome:
+    done = run((*words, "--json"))
+    outcome = judged(done)
     if done.returncode in (0, 1) and done.stdout:
         try:
             json.loads(done.stdout, parse_constant=lambda name: outcome.faults.append(f"{name} in JSON"))
@@ -281,65 +238,54 @@ def check_json(edge: Edge, *words: str) -> Outcome:
     return outcome
 
 
-def convert(edge: Edge, name: str) -> dict[str, Outcome]:
+def convert(run: Run, name: str) -> dict[str, Outcome]:
     """Run every command that takes a model on one of MODELS; return the outcomes."""
-    model, names = MODELS[name]
-    (edge.folder / "model").write_text(model.text())
-    found = {"info MODEL": check_json(edge, "info", "model")}
-    fast, small = edge.folder / "fast", edge.folder / "small"
+    text, names = MODELS[name]
+    Path("model").write_text(text)
     # Without --force a race would decide whether there is a file.
-    found["approximate"] = judged(edge("approximate", "--force", "-q", "model", "-o", "fast"), fast)
-    for data in names:
-        (edge.folder / "data").write_text(data_text(DATA[data]))
-        where = f" ({data})"
-        found["predict" + where] = check_exact(edge, model, data)
-        found["bound-check" + where] = check_json(edge, "bound-check", "data", "--model", "model")
-        if fast.exists():
-            found["predict, approximated" + where] = check_approximated(edge, model, data)
+    found = {
+        "info MODEL": check_json(run, "info", "model"),
+        "approximate": judged(run(("approximate", "--force", "-q", "model", "-o", "fast")), "fast"),
+    }
+    for data in reversed(names):
+        Path("data").write_text(data_text(DATA[data]))
+        found[f"predict ({data})"] = check_exact(run, data)
+        found[f"bound-check ({data})"] = check_json(run, "bound-check", "data", "--model", "model")
+        if Path("fast").exists():
+            found[f"predict, approximated ({data})"] = check_approximated(run)
             compared = ("compare", "-q", "--repeats", "1", "model", "fast", "--data", "data")
-            found["compare" + where] = check_json(edge, *compared)
-    (edge.folder / "data").write_text(data_text(DATA[names[0]]))
-    words = ("compress", "-q", "model", "-o", "small", "--sv", "3", "--iterations", "20")
-    for how, more in (("compress", ()), ("compress --data", ("--data", "data"))):
-        small.unlink(missing_ok=True)
-        found[how] = judged(edge(*words, *more), small)
-        if small.exists():
-            found[f"predict, {how}"] = check_values(edge, "small", names[0])
-    made = edge.folder / "dcpred"
-    found["dcpred --from"] = judged(edge("dcpred", "-q", "--from", "model", "data", "-o", "dcpred"), made)
-    if made.exists():
-        found["predict, dcpred --from"] = check_values(edge, "dcpred", names[0])
+            found[f"compare ({data})"] = check_json(run, *compared)
+    for made, words in (
+        ("compress", ("compress", "-q", "model", "--sv", "3", "--iterations", "20")),
+        (
+            "compress with data",
+            ("compress", "-q", "model", "--sv", "3", "--iterations", "20", "--data", "data"),
+        ),
+        ("dcpred", ("dcpred", "-q", "--from", "model", "data")),
+    ):
+        found[made] = judged(run((*words, "-o", made)), made)
+        if Path(made).exists():
+            found[f"predict, {made}"] = check_values(run, made, names[0])
     return found
 
 
-TREE = ("--clusters", "2", "--landmarks", "4")
-#: Commands that learn from data; FILE stands for their output, and -g G for each gamma.
-LEARN = {
-    "train": ("train", "-q", "data", "FILE"),
-    "train -t 0": ("train", "-q", "-t", "0", "data", "FILE"),
-    "linear": ("linear", "-q", "data", "-o", "FILE"),
-    "budget-train": ("budget-train", "-q", "-B", "4", "--passes", "2", "data", "-o", "FILE"),
-    "meka ridge": ("meka", "-q", "--task", "ridge", "--clusters", "2", "data", "-o", "FILE"),
-    "meka svc": ("meka", "-q", "--task", "svc", "--clusters", "2", "data", "-o", "FILE"),
-    "dcpred svc": ("dcpred", "-q", "--task", "svc", *TREE, "data", "-o", "FILE"),
-    "dcpred ridge": ("dcpred", "-q", "--task", "ridge", *TREE, "data", "-o", "FILE"),
-}
+#: Commands that learn from data.
+LEARN = (
+    *("train", "train -t 0", "linear", "budget-train -B 4 --passes 2"),
+    *("meka --task ridge --clusters 2", "meka --task svc --clusters 2"),
+    *("dcpred --task svc --clusters 2 --landmarks 4", "dcpred --task ridge --clusters 2 --landmarks 4"),
+)
 
 
-def learn(edge: Edge, name: str, gamma: float | None = None) -> dict[str, Outcome]:
+def learn(run: Run, name: str, gamma: float | None = None) -> dict[str, Outcome]:
     """Run every command that takes data on one of DATA; return the outcomes."""
-    (edge.folder / "data").write_text(data_text(DATA[name]))
-    found = {
-        "info DATA": check_json(edge, "info", "data"),
-        "bound-check": check_json(edge, "bound-check", "data"),
-    }
-    for number, (command, words) in enumerate(LEARN.items()):
-        if gamma is not None and ("-t" in words or words[0] == "linear"):
+    Path("data").write_text(data_text(DATA[name]))
+    found = {one: check_json(run, one, "data") for one in ("info", "bound-check")}
+    for made in LEARN:
+        if gamma is not None and made in ("train -t 0", "linear"):
             continue
         more = () if gamma is None else ("-g", repr(gamma))
-        made = edge.folder / f"made{number}"
-        given = [made.name if word == "FILE" else word for word in words]
-        found[command] = judged(edge(given[0], *more, *given[1:]), made)
-        if made.exists():
-            found[f"predict, {command}"] = check_values(edge, made.name, name)
+        found[made] = judged(run((*made.split(), *more, "-q", "data", "-o", made)), made)
+        if Path(made).exists():
+            found[f"predict, {made}"] = check_values(run, made, name)
     return found

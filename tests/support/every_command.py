@@ -6,6 +6,7 @@ Words in capitals stand for files: :data:`INPUTS` are read, :data:`OUTPUTS` writ
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -28,70 +29,36 @@ INPUTS: dict[str, Path] = {
 }
 OUTPUTS = {"OUT", "SAVED"}
 
-_SMALL = ["--clusters", "3", "--landmarks", "4"]
-
-#: Quick runs; the key begins with the command's name.
-RUNS: dict[str, list[str]] = {
-    "approximate": [
-        *("approximate", "EXACT", "--data", "TRAIN", "--data", "TEST", "--cells", "2", "-o", "OUT"),
-    ],
-    "approximate, scaled": [
-        *("approximate", "EXACT", "--data", "TRAIN", "--order", "2", "-o", "OUT", "--scale", "RANGES"),
-    ],
-    "compress": [
-        *("compress", "EXACT", "--sv", "5", "--data", "TRAIN", "--data", "TEST", "--iterations", "2"),
-        *("-o", "OUT", "--scale", "RANGES"),
-    ],
-    "budget-train": [
-        *("budget-train", "TRAIN", "OUT", "-g", "0.5", "-B", "5", "--passes", "1", "--validate", "TEST"),
-    ],
-    "budget-train, named": [
-        *("budget-train", "TRAIN", "-o", "OUT", "-B", "5", "--passes", "1", "--scale", "RANGES"),
-    ],
-    "bound-check": ["bound-check", "TRAIN", "--model", "EXACT", "--scale", "RANGES"],
-    "meka": ["meka", "TRAIN", "-o", "OUT", "--task", "ridge", *_SMALL, "--rank", "2"],
-    "meka's error": ["meka", "TRAIN", "--task", "error", *_SMALL, "--rank", "2", "--scale", "RANGES"],
-    "dcpred": [
-        *("dcpred", "TRAIN", "-o", "OUT", "--task", "svc", *_SMALL, "--iterations", "2", "--scale", "RANGES"),
-    ],
-    "dcpred from a model": ["dcpred", "TRAIN", "-o", "OUT", "--from", "EXACT", *_SMALL, "--iterations", "2"],
-    "cascade": [
-        *(
-            "cascade",
-            "FAST",
-            "EXACT",
-            "--data",
-            "TRAIN",
-            "--max-diff",
-            "10%",
-            "-o",
-            "OUT",
-            "--force",
-            "--scale",
-            "RANGES",
-        ),
-    ],
-    "frontier": [
-        *("frontier", "EXACT", "--data", "TRAIN", "--test", "TEST", "-o", "OUT", "--methods", "linear"),
-        *("--scale", "RANGES"),
-    ],
-    "import": ["import", "ESTIMATOR", "-o", "OUT"],
-    "predict": ["predict", "TEST", "CERTIFIED", "OUT", "--exact", "EXACT"],
-    "predict, scaled": ["predict", "TEST", "FAST", "OUT", "--scale", "RANGES"],
-    "compare": ["compare", "EXACT", "FAST", "--data", "TEST", "--repeats", "1", "--scale", "RANGES"],
-    "info": ["info", "EXACT"],
-    "info of data": ["info", "TRAIN", "--scale", "RANGES"],
-    "scale": ["scale", "TRAIN", "-o", "OUT", "--save", "SAVED"],
-    "scale, restored": ["scale", "TEST", "-o", "OUT", "--restore", "RANGES"],
-    "export": ["export", "EXACT", "--test", "TEST", "-o", "OUT"],
-    "export, scaled": ["export", "EXACT", "--scale", "RANGES", "-o", "OUT"],
-    "export of LIBSVM's text": [
-        *("export", "EXACT", "--to", "libsvm", "--scale", "RANGES"),
-        *("--ranges", "SAVED", "-o", "OUT"),
-    ],
-    "train": ["train", "TRAIN", "OUT"],
-    "train, named": ["train", "TRAIN", "-o", "OUT", "--scale", "RANGES"],
+_SMALL = "--clusters 3 --landmarks 4"
+_RUNS = {
+    "approximate": "EXACT --data TRAIN --data TEST --cells 2 -o OUT",
+    "approximate, scaled": "EXACT --data TRAIN --order 2 -o OUT --scale RANGES",
+    "compress": "EXACT --sv 5 --data TRAIN --data TEST --iterations 2 -o OUT --scale RANGES",
+    "budget-train": "TRAIN OUT -g 0.5 -B 5 --passes 1 --validate TEST",
+    "budget-train, named": "TRAIN -o OUT -B 5 --passes 1 --scale RANGES",
+    "bound-check": "TRAIN --model EXACT --scale RANGES",
+    "meka": f"TRAIN -o OUT --task ridge {_SMALL} --rank 2",
+    "meka's error": f"TRAIN --task error {_SMALL} --rank 2 --scale RANGES",
+    "dcpred": f"TRAIN -o OUT --task svc {_SMALL} --iterations 2 --scale RANGES",
+    "dcpred from a model": f"TRAIN -o OUT --from EXACT {_SMALL} --iterations 2",
+    "cascade": "FAST EXACT --data TRAIN --max-diff 10% -o OUT --force --scale RANGES",
+    "frontier": "EXACT --data TRAIN --test TEST -o OUT --methods linear --scale RANGES",
+    "import": "ESTIMATOR -o OUT",
+    "predict": "TEST CERTIFIED OUT --exact EXACT",
+    "predict, scaled": "TEST FAST OUT --scale RANGES",
+    "compare": "EXACT FAST --data TEST --repeats 1 --scale RANGES",
+    "info": "EXACT",
+    "info of data": "TRAIN --scale RANGES",
+    "scale": "TRAIN -o OUT --save SAVED",
+    "scale, restored": "TEST -o OUT --restore RANGES",
+    "export": "EXACT --test TEST -o OUT",
+    "export, scaled": "EXACT --scale RANGES -o OUT",
+    "export of LIBSVM's text": "EXACT --to libsvm --scale RANGES --ranges SAVED -o OUT",
+    "train": "TRAIN OUT",
+    "train, named": "TRAIN -o OUT --scale RANGES",
 }
+#: Quick runs; the key begins with the command's name.
+RUNS = {name: [re.split("[^a-z-]", name)[0], *line.split()] for name, line in _RUNS.items()}
 
 
 def _usual(method: Method) -> list[str]:

@@ -8,7 +8,6 @@ of the start itself, of signals, memory and time run the executable (`PROGRAM`).
 
 from __future__ import annotations
 
-import array
 import atexit
 import contextlib
 import importlib
@@ -23,6 +22,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, BinaryIO, NoReturn
@@ -32,8 +32,8 @@ _NOT_IMPORTED = ("svmfast.sklearn", "svmfast.dask", "svmfast.onnx", "svmfast.__m
 #: Commands that import SciPy or scikit-learn. They are forked from a process that has imported both; its
 #: forks take four times as long, because it has a thousand more mappings of files.
 _WITH_SCIKIT_LEARN = {
-    *("approximate", "cascade", "compare", "compress", "dcpred", "frontier", "import", "linear", "meka"),
-    "train",
+    *("approximate", "cascade", "compare", "compress", "dcpred", "frontier", "import", "linear"),
+    *("meka", "train"),
 }
 #: Variables that pytest sets for a test, and scikit-learn and Polars on import (for libraries not loaded
 #: here). What runs reads none of them, so they may differ from those that the process that forks has.
@@ -61,15 +61,9 @@ class Forks:
         return {name for name, _ in now ^ then} <= _OF_OTHERS
 
     def run(
-        self,
-        arguments: list[str],
-        stdin: bytes,
-        folder: str,
-        timeout: float,
-        unread: Collection[str] = (),
-        *,
-        shortened: bool = False,
-    ) -> subprocess.CompletedProcess[bytes]:
+        self, arguments: list[str], stdin: bytes, folder: str, timeout: float, unread: Collection[str] = (),
+        *, shortened: bool = False,
+    ) -> subprocess.CompletedProcess[bytes]:  # fmt: skip
         """Run the program as `subprocess.run` does; the caller holds the lock.
 
         `shortened`: ``frontier`` times models for fractions of a second and draws nothing.
@@ -102,12 +96,10 @@ class Forks:
     def _start(self, *, heavy: bool) -> socket.socket:
         ours, theirs = socket.socketpair()
         with theirs:
-            server = subprocess.Popen(
-                [sys.executable, __file__, str(theirs.fileno()), os.fspath(self.program), str(int(heavy))],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                env=self.environment,
-            )
+            number = theirs.fileno()
+            words = [sys.executable, __file__, str(number), os.fspath(self.program), str(int(heavy))]
+            null = subprocess.DEVNULL
+            server = subprocess.Popen(words, pass_fds=[number], stdin=null, env=self.environment)
         self.sockets[heavy] = ours
         atexit.register(server.wait)
         atexit.register(ours.close)  # runs first, and ends the server
@@ -128,19 +120,16 @@ class _Forked:
             ends = [null.fileno(), null.fileno(), stderr.fileno()]
             self.pid = _request(helper, arguments, str(Path.cwd()), ends)
 
-    def poll(self) -> int | None:
-        return self._within(0)
-
-    def wait(self, timeout: float) -> int:
-        status = self._within(timeout)
-        if status is None:
-            raise subprocess.TimeoutExpired("svmfast", timeout)
-        return status
-
-    def _within(self, seconds: float) -> int | None:
+    def poll(self, seconds: float = 0) -> int | None:
         if self._status is None and select.select([self._helper], [], [], seconds)[0]:
             self._status = int.from_bytes(_exactly(self._helper, _LENGTH), "little", signed=True)
         return self._status
+
+    def wait(self, timeout: float) -> int:
+        status = self.poll(timeout)
+        if status is None:
+            raise subprocess.TimeoutExpired("svmfast", timeout)
+        return status
 
 
 def _fork_commands(helper: socket.socket) -> None:
@@ -150,18 +139,14 @@ def _fork_commands(helper: socket.socket) -> None:
     def start(words: list[str], *, stderr: BinaryIO, env: Mapping[str, str], **_same: Any) -> _Forked:
         return _Forked(helper, words, stderr, env)
 
-    names = {name: getattr(subprocess, name) for name in ("DEVNULL", "TimeoutExpired")}
-    child.subprocess = SimpleNamespace(Popen=start, **names)  # type: ignore[attr-defined]
+    child.subprocess = SimpleNamespace(**{**vars(subprocess), "Popen": start})  # type: ignore[attr-defined]
 
 
-def run_shortened(program: str) -> None:
-    """Let ``frontier``, which this process runs, fork its commands and time models briefly."""
-    _import_program(heavy=True)
-    _fork_commands(_helper(program, ())[1])
-    _shorten()
-
-
-def _shorten() -> None:
+def shorten(program: str = "") -> None:
+    """Let ``frontier`` time models briefly; if this process is `program`, let it fork its commands too."""
+    if program:
+        _import_program(heavy=True)
+        _fork_commands(_helper(program, ())[1])
     from svmfast.frontiers import racing
 
     racing.MOST_TIMING = racing.LEAST_TIMING = 0.2
@@ -173,10 +158,7 @@ def _request(
 ) -> int:
     """Ask for a run with these standard streams; return its process's number."""
     request = json.dumps([arguments, folder, shortened]).encode()
-    server.sendmsg(
-        [len(request).to_bytes(_LENGTH, "little")],
-        [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", ends))],
-    )
+    socket.send_fds(server, [len(request).to_bytes(_LENGTH, "little")], ends)
     server.sendall(request)
     return int.from_bytes(_exactly(server, _LENGTH), "little")
 
@@ -191,34 +173,24 @@ def _exactly(connection: socket.socket, size: int) -> bytes:
     return found
 
 
-def _exchange(to: int, out: int | None, err: int | None, stdin: bytes) -> tuple[bytes | None, bytes | None]:
+def _exchange(to: int, out: int | None, err: int | None, stdin: bytes) -> list[bytes | None]:
     """Write to one pipe and read the others until all are at their ends; None stands for one not read."""
-    found: dict[int, list[bytes]] = {end: [] for end in (out, err) if end is not None}
-    os.set_blocking(to, False)
-    waiting = select.poll()
-    for end in found:
-        waiting.register(end, select.POLLIN)
-    waiting.register(to, select.POLLOUT)
-    left, opened = memoryview(stdin), {to, *found}
-    while opened:
-        for number, _ in waiting.poll():
-            ended = False
-            if number == to:
-                try:
-                    left = left[os.write(to, left[:65536]) :] if left else left
-                    ended = not left
-                except BrokenPipeError:
-                    ended = True
-            else:
-                some = os.read(number, 1 << 16)
-                found[number].append(some)
-                ended = not some
-            if ended:
-                waiting.unregister(number)
-                os.close(number)
-                opened.remove(number)
-    stdout, stderr = (None if end is None else b"".join(found[end]) for end in (out, err))
-    return stdout, stderr
+
+    def write() -> None:
+        with contextlib.suppress(BrokenPipeError), os.fdopen(to, "wb", buffering=0) as pipe:
+            left = memoryview(stdin)
+            while left:
+                left = left[pipe.write(left) :]
+
+    def read(end: int | None) -> bytes | None:
+        if end is None:
+            return None
+        with os.fdopen(end, "rb") as pipe:
+            return pipe.read()
+
+    with ThreadPoolExecutor(3) as pool:
+        pool.submit(write)
+        return list(pool.map(read, (out, err)))
 
 
 def _modules(package: str, places: Iterable[str]) -> Iterator[str]:
@@ -238,18 +210,12 @@ def _import_program(*, heavy: bool) -> None:
     importlib.import_module("pyarrow")
     import svmfast
 
-    importlib.import_module("svmfast._core").set_least_threaded_work(
-        0
-    )  # small problems use threads too, as in conftest.py
+    # Small problems use threads too, as in conftest.py.
+    importlib.import_module("svmfast._core").set_least_threaded_work(0)
     for name in _modules("svmfast", svmfast.__path__):
         importlib.import_module(name)
     if heavy:
         importlib.import_module("svmfast.sklearn")
-
-
-def _serve(connection: socket.socket, program: str, *, heavy: bool) -> None:
-    _import_program(heavy=heavy)
-    _fork(connection, program)
 
 
 def _fork(connection: socket.socket, program: str, *, commands: bool = False) -> None:
@@ -259,8 +225,9 @@ def _fork(connection: socket.socket, program: str, *, commands: bool = False) ->
         if not head:
             return
         arguments, folder, shortened = json.loads(_exactly(connection, int.from_bytes(head, "little")))
-        for word in _NEEDED.keys() & {*arguments}:
-            _import(_NEEDED[word])
+        for name in (name for word in _NEEDED.keys() & {*arguments} for name in _NEEDED[word]):
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
         helper, ours = 0, None
         if arguments[:1] == ["frontier"]:
             helper, ours = _helper(program, [connection.fileno(), *ends])
@@ -272,7 +239,7 @@ def _fork(connection: socket.socket, program: str, *, commands: bool = False) ->
             if ours is not None:
                 _fork_commands(ours)
             if shortened:
-                _shorten()
+                shorten()
             _become([program, *arguments], folder, ends)
         for end in ends:
             os.close(end)
@@ -283,12 +250,6 @@ def _fork(connection: socket.socket, program: str, *, commands: bool = False) ->
         if helper:
             os.waitpid(helper, 0)
         connection.sendall(os.waitstatus_to_exitcode(status).to_bytes(_LENGTH, "little", signed=True))
-
-
-def _import(names: Iterable[str]) -> None:
-    with contextlib.suppress(ImportError):
-        for name in names:
-            importlib.import_module(name)
 
 
 def _helper(program: str, unused: Iterable[int]) -> tuple[int, socket.socket]:
@@ -334,4 +295,5 @@ def _become(command: list[str], folder: str, ends: list[int]) -> NoReturn:
 
 if __name__ == "__main__":
     with contextlib.suppress(KeyboardInterrupt, RuntimeError):
-        _serve(socket.socket(fileno=int(sys.argv[1])), sys.argv[2], heavy=sys.argv[3] == "1")
+        _import_program(heavy=sys.argv[3] == "1")
+        _fork(socket.socket(fileno=int(sys.argv[1])), sys.argv[2])

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from program import FIXTURES, PATIENCE, PROGRAM, data, model
+from program import PATIENCE, PROGRAM, data, model
 
 OLD = b"what stood there before\n"
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -43,32 +43,21 @@ class Tally:
 
 def jobs(folder: Path, scale: int = 1) -> dict[str, Job]:
     """Return one job for each command; `scale` makes them longer. Writes their input into `folder`."""
-    rows = folder / "rows"
+    rows, photos = folder / "rows", data("photos.train")
     rows.write_bytes(data("photos.test").read_bytes() * (10 * scale))
-    photos = str(FIXTURES / "data" / "photos.train")
-    return {
-        "approximate": Job(["approximate", str(model("odd_c_rbf")), "-q", "--force", "-o", "out"]),
-        "compress": Job(
-            [
-                *("compress", str(model("photos_c_rbf")), "-q", "-o", "out", "--data", photos),
-                *("--sv", "8", "--start", "kmeans", "--iterations", str(10 * scale)),
-            ]
-        ),
-        "budget-train": Job(
-            ["budget-train", photos, "out", "-q", "-g", "1", "-B", "50", "--passes", str(2 * scale)]
-        ),
-        "predict": Job(["predict", "-q", str(rows), str(model("photos_c_rbf")), "out"]),
-    }
+    exact, odd, long = model("photos_c_rbf"), model("odd_c_rbf"), 10 * scale
+    lines = (
+        f"approximate {odd} -q --force -o out",
+        f"compress {exact} -q -o out --data {photos} --sv 8 --start kmeans --iterations {long}",
+        f"budget-train {photos} out -q -g 1 -B 50 --passes {2 * scale}",
+        f"predict -q {rows} {exact} out",
+    )
+    return {line.split()[0]: Job(line.split()) for line in lines}
 
 
 def start(job: Job, folder: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [PROGRAM, *job.words],
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen([PROGRAM, *job.words], cwd=folder, **pipes)  # type: ignore[call-overload]
 
 
 def measure(job: Job, folder: Path) -> None:
@@ -84,33 +73,27 @@ def measure(job: Job, folder: Path) -> None:
 
 def kill_once(job: Job, folder: Path, number: signal.Signals, chance: random.Random, tally: Tally) -> None:
     """Start the job, with or without an old output, end it at a random moment, and check the result."""
-    before = chance.random() < 0.5
-    out = folder / "out"
-    if before:
-        out.write_bytes(OLD)
+    out, before = folder / "out", OLD if chance.random() < 0.5 else None
+    if before is not None:
+        out.write_bytes(before)
     process = start(job, folder)
     time.sleep(chance.random() * 1.1 * job.seconds)
     process.send_signal(number)
     _, message = process.communicate(timeout=300 * PATIENCE)
-    where = f"{job.words[0]} {number.name}"
-    content = out.read_bytes() if out.exists() else None
+    content, status = out.read_bytes() if out.exists() else None, process.returncode
+    litter = [path for path in folder.iterdir() if path.name.startswith(".out")]
     tally.runs += 1
-    if content == job.expected:
-        tally.left["new"] += 1
-    elif content == (OLD if before else None):
-        tally.left["old"] += 1
-    else:
-        tally.faults.append(f"{where}: {-1 if content is None else len(content)} bytes are left")
-    if process.returncode == 0:
-        if content != job.expected:
-            tally.faults.append(f"{where}: status 0 without the output")
-    elif process.returncode not in STATUS[number]:
-        tally.faults.append(f"{where}: status {process.returncode}")
-    if process.returncode in (0, 129, 130, 143) and message:
-        tally.faults.append(f"{where}: status {process.returncode} and {message[-300:]!r}")
-    litter = [p for p in folder.iterdir() if p.name.startswith(".out")]
-    if litter and number != signal.SIGKILL:
-        tally.faults.append(f"{where}: {litter[0].name} is left")
+    tally.left["new"] += content == job.expected
+    tally.left["old"] += content == before
     tally.left["litter of SIGKILL"] += len(litter)
+    for wrong, what in (
+        (content not in (job.expected, before), f"{-1 if content is None else len(content)} bytes are left"),
+        (status == 0 and content != job.expected, "status 0 without the output"),
+        (status not in STATUS[number] | {0}, f"status {status}"),
+        (status in (0, 129, 130, 143) and message, f"status {status} and {message[-300:]!r}"),
+        (litter and number != signal.SIGKILL, f"{litter} is left"),
+    ):
+        if wrong:
+            tally.faults.append(f"{job.words[0]} {number.name}: {what}")
     for path in [*litter, out]:
         path.unlink(missing_ok=True)

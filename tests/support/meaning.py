@@ -19,10 +19,9 @@ DAMAGE = (b"", *(bytes([byte]) for byte in b" \n\t\r09-+.e:#x\0\x80\xff"))
 
 
 def meaning(text: bytes) -> list[object]:
-    """Return the words of a file, numbers by value.
+    """Return the words of a file, numbers by value: of our own files the parts of the tree, sorted by name.
 
-    Of our own files these are the parts of the tree, sorted by name. In LIBSVM's text the order of keys means
-    nothing, nor do line ends before the support vectors.
+    In LIBSVM's text the order of keys means nothing, nor do line ends before the support vectors.
     """
     if text.startswith(b"svmfast-model"):
         return parts(unpacked(text))

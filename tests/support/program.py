@@ -65,14 +65,9 @@ def svmfast(
         finally:
             _FORKS.lock.release()
     with nobody() as pipe:
-        return subprocess.run(
-            [PROGRAM, *map(os.fspath, args)],
-            input=stdin,
-            cwd=cwd,
-            stdout=pipe if "stdout" in unread else subprocess.PIPE,
-            stderr=pipe if "stderr" in unread else subprocess.PIPE,
-            timeout=timeout * PATIENCE,
-        )
+        streams = {name: pipe if name in unread else subprocess.PIPE for name in ("stdout", "stderr")}
+        words, most = [PROGRAM, *map(os.fspath, args)], timeout * PATIENCE
+        return subprocess.run(words, input=stdin, cwd=cwd, timeout=most, **streams)  # type: ignore[call-overload]
 
 
 @contextmanager
@@ -99,12 +94,9 @@ def metered(
 ) -> tuple[subprocess.CompletedProcess[bytes], float]:
     """Run ``svmfast ARGS`` in a separate folder; return its result and its peak memory in MB."""
     place = folder / "peak"
-    done = subprocess.run(
-        [sys.executable, "-S", "-E", "-c", METER, place, PROGRAM, *map(os.fspath, args)],
-        stdin=subprocess.DEVNULL if stdin is None else stdin,
-        capture_output=True,
-        timeout=60 * PATIENCE,
-    )
+    words = [sys.executable, "-S", "-E", "-c", METER, place, PROGRAM, *map(os.fspath, args)]
+    given = subprocess.DEVNULL if stdin is None else stdin
+    done = subprocess.run(words, stdin=given, capture_output=True, timeout=60 * PATIENCE)
     return done, int(place.read_text()) / 1024
 
 
@@ -130,12 +122,8 @@ def cli_runner() -> CliRunner:
 @contextmanager
 def started(*args: str | os.PathLike[str]) -> Iterator[subprocess.Popen[bytes]]:
     """Start ``svmfast ARGS`` with three pipes; it is killed after a while, and at the end of the block."""
-    process = subprocess.Popen(
-        [PROGRAM, *map(os.fspath, args)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    words, pipe = [PROGRAM, *map(os.fspath, args)], subprocess.PIPE
+    process = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe)
     watchdog = threading.Timer(60 * PATIENCE, process.kill)
     watchdog.start()
     try:

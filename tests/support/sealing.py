@@ -18,15 +18,8 @@ def resealed(text: bytes) -> bytes:
     words = first.split(b" ")
     if len(words) < 2 or words[0] + b" " != START[: len(words[0]) + 1]:
         return text
-    return (
-        b"%s %s %d sha256:%s\n"
-        % (
-            *words[:2],
-            len(content),
-            hashlib.sha256(content).hexdigest().encode(),
-        )
-        + content
-    )
+    digest = hashlib.sha256(content).hexdigest().encode()
+    return b"%s %s %d sha256:%s\n%s" % (*words[:2], len(content), digest, content)
 
 
 def unpacked(text: bytes) -> dict[str, Any]:

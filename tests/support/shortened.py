@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import sys
 
-from forking import run_shortened
+from forking import shorten
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["frontier"]:
-        run_shortened(sys.argv[0])
+        shorten(sys.argv[0])
     sys.path.pop(0)  # this file's folder
     from svmfast.__main__ import console
 
