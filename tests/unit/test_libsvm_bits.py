@@ -165,6 +165,11 @@ def test_a_value_or_bound_that_is_not_finite_certifies_nothing(name: str, value:
     assert not proven_signs(values, bounds)[0, 0]
     if not (head.is_regression or np.isfinite(value)):
         assert label_margins(head, values).tolist() == [0.0]
+    assert proven_signs(np.array([-0.5, 0.5, 0.0]), np.array([0.4, 0.5, 0.0])).tolist() == [
+        True,
+        False,
+        False,
+    ]
 
 
 @pytest.mark.parametrize("seed", range(25))
