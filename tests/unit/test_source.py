@@ -140,15 +140,17 @@ Pipe = tuple[io.FileIO, int]
 def test_a_line_on_a_pipe_is_answered_at_once_and_half_a_line_waits(pipe: Pipe) -> None:
     file, writing = pipe
     with stream_svmlight(file) as stream:
+        os.write(writing, b"1 1:1\n" * 10)
+        assert len(next(stream)) == 10  # all that has arrived
         for i in range(5):
             os.write(writing, b"%d 1:1\n" % i)
             part = next(stream)
-            assert (part.labels.tolist(), part.first_line) == ([i], i + 1)
+            assert (part.labels.tolist(), part.first_line) == ([i], i + 11)
         os.write(writing, b"1 1:0.5\n2 1:0")
         assert next(stream).labels.tolist() == [1]
         os.write(writing, b".25 2:1\n3")
         part = next(stream)
-        assert (part.labels.tolist(), part.rows.values.tolist(), part.first_line) == ([2], [0.25, 1], 7)
+        assert (part.labels.tolist(), part.rows.values.tolist(), part.first_line) == ([2], [0.25, 1], 17)
         os.close(writing)
         assert next(stream).labels.tolist() == [3]
         assert list(stream) == []
