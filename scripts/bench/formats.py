@@ -5,7 +5,7 @@
 
 The rows are those of ijcnn1.t, many times over, as LIBSVM's text, gzip, CSV and Parquet; the model is a
 quadratic expansion of ijcnn1_c1, and the exact model for a comparison. Fails if an output of the expansion
-differs. Start-up counts: see the rows of small files.
+differs. Start-up is included.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FORMS = {
     "LIBSVM's text, gzip": "rows.svm.gz",
     "CSV": "rows.csv",
 }
-SMALL_FILES, SMALL_ROWS, CORES = 2000, 1000, 100
+CORES = 100
 
 
 def write_formats(text: bytes, folder: Path, copies: int) -> None:
@@ -59,7 +59,7 @@ def write_formats(text: bytes, folder: Path, copies: int) -> None:
 
 
 def formats(bench: Bench, name: str) -> Iterator[Sequence[str]]:
-    """Predict every format in turn, then the exact model's text and many small files."""
+    """Predict every format in turn, then the text with the exact model."""
     exact, model, out = bench.model(name), bench.folder / "fast", bench.folder / "out"
     bench.svmfast("approximate", exact, "-o", model, "--force")
     text = bench.test(name).read_bytes()
@@ -72,24 +72,13 @@ def formats(bench: Bench, name: str) -> Iterator[Sequence[str]]:
     if len(outputs) != 1:
         raise SystemExit("formats: outputs differ")
     sizes = {form: (bench.folder / file).stat().st_size / rows for form, file in FORMS.items()}
-    lines, small = text.splitlines(keepends=True)[:SMALL_ROWS], bench.folder / "small"
-    small.mkdir()
-    files = [small / f"{number:04}.svm" for number in range(SMALL_FILES)]
-    for path in files:
-        path.write_bytes(b"".join(lines))
-    apart, together = f"a process for {SMALL_ROWS:,} rows", f"{SMALL_FILES:,} files of them, `--out-dir`"
-    runs[apart] = [bench.svmfast("predict", "--no-fallback", path, model, out) for path in files[:20]]
-    runs[together] = [
-        bench.svmfast("predict", "--no-fallback", "--out-dir", bench.folder / "all", model, *files)
-    ]
     runs["exact model"] = [bench.svmfast("predict", bench.folder / "rows.svm", exact, out)]
-    counts = {apart: SMALL_ROWS, together: SMALL_ROWS * SMALL_FILES}
     for form, done in runs.items():
         wall, cpu = (statistics.median(getattr(one, key) for one in done) for key in ("wall", "cpu"))
-        n, peak = counts.get(form, rows), max(one.peak for one in done) / 1e6
-        speeds = f"{n / wall / 1e6:.1f}", f"{cpu:.1f}", f"{n / cpu / 1e6:.2f}", f"{peak:.0f}"
+        peak = max(one.peak for one in done) / 1e6
+        speeds = f"{rows / wall / 1e6:.1f}", f"{cpu:.1f}", f"{rows / cpu / 1e6:.2f}", f"{peak:.0f}"
         size = f"{sizes[form]:.0f}" if form in sizes else ""
-        yield form, f"{n:,}", size, *speeds, f"{1e12 / (n / cpu) / CORES / 3600:.1f}"
+        yield form, f"{rows:,}", size, *speeds, f"{1e12 / (rows / cpu) / CORES / 3600:.1f}"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,6 +1,6 @@
 """How time and memory grow with rows, support vectors, features and classes: docs/benchmarks.md.
 
-    python scripts/bench/growth.py [--quick] [--only svs] [--page docs/benchmarks.md]
+    python scripts/bench/growth.py [--only svs] [--page docs/benchmarks.md]
 
 Models and rows are synthetic: standard normal values, random coefficients. Every measurement is a separate
 svmfast process; its time is that of all cores (other work on the machine moves it little), less that of a
@@ -115,8 +115,7 @@ def grown(bench: Bench, case: tuple[str, float]) -> Iterator[Sequence[str]]:
     found: dict[str, list[tuple[int, float, int]]] = {}
     slow: set[str] = set()
     idle = min(run([PROGRAM, "info", "--help"]).cpu for _ in range(3))
-    sizes = SIZES[axis][: 2 if bench.options.quick else None]
-    for size in bench.options.sizes or sizes:
+    for size in bench.options.sizes or SIZES[axis]:
         for name, step in steps(bench, {**BASE, axis: size}, density).items():
             if name in slow:
                 continue
@@ -151,7 +150,6 @@ def slope(sizes: Sequence[float], values: Sequence[float]) -> float | None:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--quick", action="store_true", help="two sizes of each axis, minutes")
     parser.add_argument("--sizes", type=int, nargs="+", help="other sizes, for --only one axis")
 
 

@@ -11,7 +11,7 @@ Six targets, each until its number of inputs or its --seconds are reached:
   read has the content of the file (tests/support/meaning.py).
 - schema: models whose sizes, starts and numbers lie at the edges of their types (schema.py), each loaded,
   described and asked to predict: one clear error, or finite values, in 200 MB.
-- containers: estimators (skops) and tables (Parquet, Arrow, CSV), read and used: one clear error, or none.
+- skops: scikit-learn's estimators, read and asked to predict: one clear error, or none.
 
 Inputs with a new kind of answer become seeds. Every target but the first runs in processes of at most 4 GB,
 and an input counts as a hang after 20 s of processor time (under libFuzzer after 300 s). Prints the number of
@@ -54,12 +54,10 @@ from sealing import resealed  # noqa: E402
 from svmlight_twin import TwinError, parse  # noqa: E402
 
 from svmfast.errors import DataFormatError, EmptyDataError, ModelFormatError, SvmfastError  # noqa: E402
-from svmfast.formats.data import stream_data  # noqa: E402
 from svmfast.formats.model_files import model_bytes, open_model  # noqa: E402
 from svmfast.formats.svmlight import read_svmlight  # noqa: E402
 from svmfast.importers.files import model_of_file  # noqa: E402
 from svmfast.models.expansion import KernelExpansion  # noqa: E402
-from svmfast.options import Reading  # noqa: E402
 
 LONGEST = 160  # most faults show in short texts, and short texts are fast
 PART = 20_000  # inputs of a process
@@ -223,42 +221,15 @@ def read_data(text: bytes) -> str:
     return str(got[0]) if len(got) < 3 else "read"
 
 
-def read_container(text: bytes) -> str:
-    """Read and use a skops file, or a table, of whose kept columns Python objects are made."""
-    place = BUILD / "containers-reading"
+def read_skops(text: bytes) -> str:
+    """Read an estimator and predict with it."""
+    place = BUILD / "skops-reading"
     place.write_bytes(text)
     try:
-        if text.startswith(b"PK"):
-            model_of_file(place, memory=200_000_000)[0].decision_values(schema.ROWS)
-        else:
-            with stream_data(text, Reading(), keep=("word", "coded", "list")) as stream:
-                for block in stream:
-                    block.kept.to_pylist()
+        model_of_file(place, memory=200_000_000)[0].decision_values(schema.ROWS)
     except SvmfastError as error:
         return refused(error, str(error).removeprefix(str(place)))
     return "read"
-
-
-def container_seeds() -> list[bytes]:
-    """Return small estimators and a table in each form."""
-    import pyarrow as pa
-    from pyarrow import csv, ipc, parquet
-
-    found = [path.read_bytes() for path in sorted((ROOT / "fixtures/estimators").glob("*.skops"))]
-    words, numbers = pa.array(["one", "two", "three", "one"]), pa.array([0.5, 1.5, -2.0, 0.0])
-    columns = {"label": pa.array([1, 2, 3, 4], pa.int32()), "a": numbers, "b": numbers.dictionary_encode()}
-    kept = {"word": words, "coded": words.dictionary_encode()}
-    table = pa.table({**columns, "c": pa.array([True, False, True, True]), **kept})
-    lists = table.append_column("list", pa.array([[1], [], [3], None]))
-    for write, one in ((ipc.new_file, lists), (ipc.new_stream, lists)):
-        out = io.BytesIO()
-        with write(out, one.schema) as writer:
-            writer.write_table(one)
-        found.append(out.getvalue())
-    for form, one in ((parquet.write_table, lists), (csv.write_csv, table.append_column("list", words))):
-        form(one, out := io.BytesIO())
-        found.append(out.getvalue())
-    return found
 
 
 def model_seeds(own: bool) -> list[bytes]:
@@ -276,7 +247,11 @@ TARGETS: dict[str, Callable[[], Target]] = {
     "data": lambda: Target(
         read_data, [*text_seeds(), *(path.read_bytes() for path in sorted(CORPUS.glob("*")))], damage
     ),
-    "containers": lambda: Target(read_container, container_seeds(), damage_member),
+    "skops": lambda: Target(
+        read_skops,
+        [path.read_bytes() for path in (ROOT / "fixtures/estimators").glob("*.skops")],
+        damage_member,
+    ),
 }
 
 

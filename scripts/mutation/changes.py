@@ -12,19 +12,10 @@ from pathlib import Path
 
 #: How often files are drawn, by the longest beginning of their paths.
 WEIGHTS = {
-    "svmfast/": 2.0,
-    "svmfast/certificate.py": 8.0,
-    "svmfast/validity_bound.py": 6.0,
-    "svmfast/kernels.py": 6.0,
-    "svmfast/models/": 4.0,
-    "svmfast/methods/": 4.0,
-    "svmfast/solvers/": 4.0,
-    "svmfast/formats/": 3.0,
-    "svmfast/evaluation/": 3.0,
-    "svmfast/frontiers/": 3.0,
-    "svmfast/exports/": 3.0,
-    "svmfast/commands/": 1.0,
-    "svmfast/cli/": 0.5,
+    **{"svmfast/": 2.0, "svmfast/commands/": 1.0, "svmfast/cli/": 0.5},
+    **{"svmfast/certificate.py": 8.0, "svmfast/validity_bound.py": 6.0, "svmfast/kernels.py": 6.0},
+    **{f"svmfast/{folder}/": 4.0 for folder in ("models", "methods", "solvers")},
+    **{f"svmfast/{folder}/": 3.0 for folder in ("formats", "evaluation", "frontiers", "exports")},
 }
 #: Files that are left out: prose, processes, bindings; vectors of other processors, where no value changes.
 LEFT_OUT = re.compile(
@@ -32,14 +23,8 @@ LEFT_OUT = re.compile(
     r"|dispatch\.|arrays\.|aligned\.|freed_memory\.|interrupt\.|vec\.)"
 )
 
-COMPARISONS = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-}
+COMPARISONS = {ast.Lt: ast.LtE, ast.Gt: ast.GtE, ast.Eq: ast.NotEq}
+COMPARISONS |= {new: old for old, new in COMPARISONS.items()}
 OPERATORS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult}
 NAMES = {"min": "max", "minimum": "maximum", "argmin": "argmax", "floor": "ceil", "any": "all"}
 NAMES |= {new: old for old, new in NAMES.items()}

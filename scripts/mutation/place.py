@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import sysconfig
-from fnmatch import fnmatch
 from pathlib import Path
 
 from changes import Change
@@ -31,17 +30,12 @@ _LEFT_OUT = (".git", ".venv", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".h
 class Place:
     """A folder with a copy, its environment and its build, for one mutant at a time."""
 
-    def __init__(self, folder: Path, root: Path, tests_from: str | None = None) -> None:
+    def __init__(self, folder: Path, root: Path) -> None:
         self.folder, self.tree = folder, folder / "tree"
         self.bin, self.core = folder / "env" / "bin", self.tree / "svmfast" / "_core"
         self._mutants = 0
         shutil.rmtree(self.tree, ignore_errors=True)
         shutil.copytree(root, self.tree, ignore=shutil.ignore_patterns(*_LEFT_OUT), symlinks=True)
-        if tests_from:
-            shutil.rmtree(self.tree / "tests")
-            words = ["git", "archive", tests_from, "tests"]
-            archive = subprocess.run(words, cwd=root, check=True, capture_output=True).stdout
-            subprocess.run(["tar", "-x"], cwd=self.tree, input=archive, check=True)
         self._make_environment()
 
     def _make_environment(self) -> None:
@@ -87,12 +81,11 @@ class Place:
                 os.killpg(process.pid, signal.SIGKILL)  # with what its tests have started
         return (-1, "more time") if late else (process.returncode, output)
 
-    def record(self, record: Record, save: Path, patterns: list[str], jobs: int) -> None:
+    def record(self, record: Record, save: Path, jobs: int) -> None:
         """Record the test files that are new or have changed, some at a time so that little is lost."""
         paths = sorted(self.tree.glob("tests/*/test_*.py"))
         hashes = {path.relative_to(self.tree).as_posix(): content_hash(path) for path in paths}
-        wanted = [name for name in hashes if any(fnmatch(name, f"tests/{one}") for one in patterns)]
-        new = [name for name in wanted if record.files.get(name) != hashes[name]]
+        new = [name for name in hashes if record.files.get(name) != hashes[name]]
         if new and not (self.site / "coverage").exists():
             words = ["-m", "pip", "install", "-q", "--target", self.site, "coverage"]
             subprocess.run([sys.executable, *words], check=True, stdout=sys.stderr)

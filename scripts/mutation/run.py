@@ -9,7 +9,6 @@ replaced by others.
 
     scripts/mutants --work /tmp/mutants >mutants.tsv                      # hours
     scripts/mutants --work /tmp/mutants --python 20 --cpp 0 --only svmfast/certificate.py
-    scripts/mutants --work /tmp/mutants --tests-from v0.1.0               # older tests, this code
     scripts/mutants --list                                                # the mutants alone
 
 The folder --work keeps copies of the repository, which itself does not change, and a record of one run of
@@ -64,22 +63,15 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="mutants", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--work", type=Path, metavar="FOLDER", help="where copies and the record are kept")
-    parser.add_argument(
-        "--python", type=int, default=120, metavar="N", help="mutants drawn from Python files [120]"
-    )
-    parser.add_argument("--cpp", type=int, default=40, metavar="N", help="mutants drawn from C++ files [40]")
-    parser.add_argument("--seed", type=int, default=0, help="of the drawing [0]")
-    parser.add_argument("--only", metavar="FILE", help="mutants of this file alone, such as svmfast/rows.py")
-    parser.add_argument(
-        "--tests", nargs="+", default=["*"], metavar="FILES", help="use only these, such as 'unit/*'"
-    )
-    parser.add_argument("--tests-from", metavar="REV", help="take tests/ from another revision")
-    parser.add_argument("--seconds", type=float, default=60.0, help="time for the tests of a mutant [60]")
-    parser.add_argument(
-        "-j", type=int, default=1, dest="jobs", help="mutants at a time, each with its copy [1]"
-    )
-    parser.add_argument("--list", action="store_true", help="print the mutants and end")
+    option = parser.add_argument
+    option("--work", type=Path, metavar="FOLDER", help="where copies and the record are kept")
+    option("--python", type=int, default=120, metavar="N", help="mutants drawn from Python files [120]")
+    option("--cpp", type=int, default=40, metavar="N", help="mutants drawn from C++ files [40]")
+    option("--seed", type=int, default=0, help="of the drawing [0]")
+    option("--only", metavar="FILE", help="mutants of this file alone, such as svmfast/rows.py")
+    option("--seconds", type=float, default=60.0, help="time for the tests of a mutant [60]")
+    option("-j", type=int, default=1, dest="jobs", help="mutants at a time, each with its copy [1]")
+    option("--list", action="store_true", help="print the mutants and end")
     found = parser.parse_args()
     if not found.list and found.work is None:
         parser.error("--work is needed")
@@ -88,12 +80,12 @@ def arguments() -> argparse.Namespace:
 
 def recorded(place: Place, asked: argparse.Namespace) -> Record:
     """The record of the tests, read and brought up to date."""
-    save = asked.work / f"record-{asked.tests_from or 'here'}.pickle"
+    save = asked.work / "record.pickle"
     code = content_hash(*sorted((place.tree / "svmfast").rglob("*.py")))
     record = Record(code)
     if save.exists() and (kept := pickle.loads(save.read_bytes())).code == code:
         record = kept
-    place.record(record, save, asked.tests, asked.jobs)
+    place.record(record, save, asked.jobs)
     return record
 
 
@@ -108,7 +100,7 @@ def main() -> None:
     asked.work = asked.work.resolve()
     places: Queue[Place] = Queue()
     for i in range(asked.jobs):
-        places.put(Place(asked.work / f"copy-{i}", ROOT, asked.tests_from))
+        places.put(Place(asked.work / f"copy-{i}", ROOT))
     if asked.cpp:
         for place in places.queue:
             place.build()
