@@ -10,7 +10,6 @@ import os
 import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -177,25 +176,6 @@ def test_a_signal_that_compiled_code_turns_into_an_error(place: str, number: int
     code = STOPPED.format(number=int(number)) + (LOADING.format(place=place) if place else COMPUTING)
     done = subprocess.run([sys.executable, "-c", code, "info"], capture_output=True, timeout=60 * PATIENCE)
     assert (done.returncode, done.stdout, done.stderr) == (status, b"", b"")
-
-
-@pytest.mark.parametrize(
-    "words",
-    [["predict", "ODD", PHOTOS, "out"], ["train", "ODD", "out"], ["approximate", "ODD", "-o", "out"]],
-    ids=lambda words: words[0],
-)
-def test_a_socket_as_input(words: list[str | Path], tmp_path: Path) -> None:
-    """tests/refusals.tsv has directories."""
-    place = tmp_path / "socket"
-    with socket.socket(socket.AF_UNIX) as server:
-        try:
-            server.bind(str(place))
-        except OSError:
-            pytest.skip("the path is too long for a socket")
-        done = svmfast(*(place if word == "ODD" else word for word in words), cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.decode() == f"{place}: cannot be read: No such device or address\n"
-    assert listing(tmp_path) == {"socket"}
 
 
 @contextmanager
