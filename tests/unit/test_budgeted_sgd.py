@@ -167,16 +167,14 @@ def test_refit_reads_blocks_and_orders_and_ignores_threads_and_the_room_for_kern
     (x, y), options = two_moons(300, 11), StepOptions(17, 0.6, 1e-4)
     start = BudgetExpansion(x[:17], np.ones(17), 0.0)
     whole = refit(start, lambda: [(block_of(x, y), np.arange(300))], 300, options)[0]
-    pieces = [
-        (block_of(x[:200], y[:200]), np.arange(199, -1, -1)),
-        (block_of(x[200:], y[200:]), np.arange(100)),
-    ]
+    parts = np.split(np.arange(300), [38, 113, 225])  # each has one row more than some blocks of 37
+    pieces = [(block_of(x[part], y[part]), np.arange(len(part))[::-1].copy()) for part in parts]
     monkeypatch.setattr(finish, "_BLOCK", 700)
     again = refit(start, lambda: pieces, 300, options, threads=1)[0]
     np.testing.assert_allclose(again.coef, whole.coef, rtol=1e-4)
     for threads in (1, 2, 3):
-        parts = refit(start, lambda: pieces, 300, options, threads=threads, room=threads * 10_000)[0]
-        np.testing.assert_array_equal(parts.coef, again.coef)
+        found = refit(start, lambda: pieces, 300, options, threads=threads, room=threads * 10_000)[0]
+        np.testing.assert_array_equal(found.coef, again.coef)
 
 
 @pytest.mark.parametrize("lambda_", [1e-3, 1e-320])

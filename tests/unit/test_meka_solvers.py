@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.spatial.distance import cdist
+from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC
 
 from svmfast.errors import UnsupportedError
@@ -74,7 +75,7 @@ def test_full_rank_is_the_kernel_matrix_in_the_blocks(kernel: Kernel) -> None:
 ])  # fmt: skip
 def test_links_lower_the_error_or_raise_it_by_less_than_a_percent(kernel, scale, clusters, rank, most):
     """Also where the paper's least squares diverges."""
-    part = parted(blobs() * scale, clusters)
+    part = parted(blobs(400 if most < 1 else 300) * scale, clusters)
     options = (MekaOptions(rank=rank), MekaOptions(rank=rank, link_threshold=1.0))
     whole, blocks = (dense(approximate_kernel(kernel, part, one)) for one in options)
     assert error(whole, gram(kernel, part)) < most * error(blocks, gram(kernel, part))
@@ -84,6 +85,8 @@ def test_bases_are_orthonormal_and_reproduced_for_new_rows_for_any_number_of_thr
     part = parted(blobs())
     meka, three = (approximate_kernel(GAUSS, part, MekaOptions(rank=25), threads=t) for t in (1, 3))
     assert np.array_equal(dense(meka), dense(three))
+    few = approximate_kernel(GAUSS, part, MekaOptions(rank=25, oversampling=0.0))
+    assert error(dense(meka), gram(GAUSS, part)) < error(dense(few), gram(GAUSS, part))
     for s, basis in enumerate(meka.bases):
         np.testing.assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-6)
         x, landmarks = part.cluster(s).to_dense(), meka.landmarks[s].to_dense()
@@ -136,14 +139,14 @@ def test_clipping_cannot_raise_the_error_and_an_indefinite_system_is_refused(gam
 @pytest.mark.parametrize("psd", ["clip", "shift", "none"])
 def test_ridge_solves_the_whole_system(psd: str) -> None:
     """(G + lambda I) alpha = y - mean, where clip and shift change G first; the features give G alpha."""
-    meka = approximate_kernel(GAUSS, parted(blobs()), MekaOptions(rank=40))
-    y = np.random.default_rng(0).normal(size=(400, 2))
+    meka = approximate_kernel(GAUSS, parted(blobs(250), 8), MekaOptions(rank=8, oversampling=0.0))
+    y = np.random.default_rng(0).normal(size=(250, 2))
     whole = dense(meka)
     values, vectors = np.linalg.eigh(whole)
     if psd == "clip":
         whole = (vectors * np.maximum(values, 0)) @ vectors.T
     shift = max(0.0, -values[0]) if psd == "shift" else 0.0
-    alpha = np.linalg.solve(whole + (0.5 + shift) * np.eye(400), y - y.mean(axis=0))
+    alpha = np.linalg.solve(whole + (0.5 + shift) * np.eye(250), y - y.mean(axis=0))
     ((inner, rho),) = meka_ridge(meka, y, [0.5], psd)
     np.testing.assert_allclose(meka.forward(inner), whole @ alpha, atol=1e-8)
     np.testing.assert_allclose(rho, -y.mean(axis=0))
@@ -242,6 +245,8 @@ def test_every_row_a_landmark_is_kernel_ridge_regression() -> None:
     features = leaf.cell_features(x, at)
     for root in (leaf.feature_root(x, features, 0.4, rng), leaf.penalty_root(at)):
         np.testing.assert_allclose(features @ root @ root.T @ features.T, k, atol=1e-5)  # Nystrom on all rows
+    of_pairs = leaf.penalty_root(cell(q=4))[7:]
+    np.testing.assert_allclose(of_pairs @ of_pairs.T, np.eye(4))
     coef, rho = leaf.solve_linear(features, root, (y - y.mean())[:, None], np.ones(80), 5.0, False)
     # With an offset: ridge on the centered kernel.
     centered = np.eye(80) - 1 / 80
@@ -260,6 +265,9 @@ def test_the_linear_model_is_liblinears() -> None:
     other = LinearSVC(C=0.8, dual=False, tol=1e-8).fit(x, y, sample_weight=weights)
     np.testing.assert_allclose(coef[0], other.coef_[0], rtol=0.02, atol=0.01)
     assert -rho[0] == pytest.approx(other.intercept_[0], abs=0.01)
+    coef, rho = leaf.solve_linear(x, np.eye(4), y[:, None], weights, 0.8, False)
+    ridge = Ridge(1 / 1.6).fit(x, y, sample_weight=weights)
+    np.testing.assert_allclose([*coef[0], -rho[0]], [*ridge.coef_, ridge.intercept_], rtol=1e-8)
 
 
 def test_pairs_are_distinct_and_near() -> None:
@@ -304,7 +312,11 @@ def test_few_distinct_rows_have_no_empty_leaf_or_cluster(leaves: int) -> None:
 
 def test_weights_pull_centroids() -> None:
     x = np.array([[0.0], [1], [10], [11]])
-    for weights, expected in ((None, [0.5, 10.5]), (np.array([3.0, 1, 0, 1]), [0.25, 11])):
+    for weights, expected in (
+        (None, [0.5, 10.5]),
+        (np.array([3.0, 1, 0, 1]), [0.25, 11]),
+        (np.eye(4)[0], [0, 10.5]),
+    ):
         found = np.sort(leaf.weighted_centroids(x, 2, weights, 0)[:, 0])
         np.testing.assert_allclose(found, expected, atol=1e-4)
     assert np.array_equal(leaf.weighted_centroids(x, 9, None, 0), x)
