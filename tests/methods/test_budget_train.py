@@ -160,8 +160,9 @@ def test_minus_one_first_is_swapped_as_libsvm_does():
 
 def test_candidates_of_frontier_follow_the_exact_model():
     exact = read_model("diabetes_eps_rbf")
-    tried, left_out = candidates(CandidateRequest(exact, 7))
-    assert [one.options["budget"] for one in tried] == [n for n in (50, 100, 200, 500) if n < len(exact.sv)]
+    few = replace(exact, sv=exact.sv[:200], sv_coef=exact.sv_coef[:, :200])
+    tried, left_out = candidates(CandidateRequest(few, 7))
+    assert [one.options["budget"] for one in tried] == [50, 100]
     assert {one.options["svm_type"] for one in tried} == {"epsilon_svr"}
     assert left_out == []
 

@@ -109,6 +109,13 @@ def test_auto_continues_the_start_that_is_better_on_the_choosing_rows():
     assert (report.start, report.method) == ("kmeans", "selection")
 
 
+def test_coefficients_are_those_of_least_squares_where_these_are_better():
+    compressor = Compressor(exact("diabetes_eps_rbf"), *rows("diabetes.train"), QUICK)
+    found, _ = compressor._find(20, lambda *given: None)
+    best = compressor._with_best_coefficients(found)
+    assert compressor.choose.error(best) < 0.8 * compressor.choose.error(found)
+
+
 @pytest.mark.parametrize("block", [1, 7, 1000])
 def test_sample_does_not_depend_on_blocks(block):
     z = Rows.from_dense(np.arange(1, 501.0)[:, None])

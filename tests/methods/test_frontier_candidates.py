@@ -36,11 +36,11 @@ def test_only_a_negative_answer_is_final(tmp_path, monkeypatch):
 
 
 def candidates(names):
-    parts = [(name, *name.split("-")) for name in names.split()]
+    parts = [(name, *name.split("-")[:2]) for name in names.split()]
     return [CandidateCommand(name, method, int(level), ()) for name, method, level in parts]
 
 
-TEN = "slow-0 b-0 b-1 b-2 b-3 b-4 b-5 b-6 slow-1 b-7"
+TEN = "slow-0 b-0 b-1 b-2 b-3 b-4 b-5 b-6 slow-0-too b-7"
 
 
 @pytest.mark.parametrize(
@@ -50,10 +50,13 @@ TEN = "slow-0 b-0 b-1 b-2 b-3 b-4 b-5 b-6 slow-1 b-7"
         # No candidate starts with less than 2 s.
         ("a-0", {}, 2, "a-0 2", ""),
         ("a-0", {}, 1.9, "", "a-0: not tried within the time limit"),
-        # Where a candidate took too long, more expensive ones wait; it has the rest if that is much more.
+        # Where a candidate took too long, others no cheaper wait; it has the rest if that is much more.
         (TEN, {"slow": 40}, 100,
-         "slow-0 30 b-0 23.3 b-1 26.2 b-2 30 b-3 35 b-4 35 b-5 35 b-6 35 b-7 35 slow-0 70 slow-1 30",
-         "slow-1: not finished within 30 s"),
+         "slow-0 30 b-0 23.3 b-1 26.2 b-2 30 b-3 35 b-4 35 b-5 35 b-6 35 b-7 35 slow-0 70 slow-0-too 30",
+         "slow-0-too: not finished within 30 s"),
+        ("slow-0 b-0 b-1 b-2 b-3 b-4 b-5", {"slow": 1e9}, 100,
+         "slow-0 42.9 b-0 28.6 b-1 28.6 b-2 28.6 b-3 28.6 b-4 28.6 b-5 28.6",
+         "slow-0: not finished within 43 s"),
         ("slow-0 b-0 slow-1 b-1", {"slow": 1e9}, 1000, "slow-0 500 b-0 250 b-1 250 slow-1 500",
          "slow-0: not finished within 500 s; slow-1: not finished within 500 s"),
         # No method uses all the time while others wait; one that is left alone may.
