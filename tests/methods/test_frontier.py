@@ -121,7 +121,7 @@ def test_joining_needs_enough_rows_a_limit_and_the_method(tmp_path):
         ("linear,cascade", ("--max-diff", "4%"), True),
         ("linear,cascade", ("--max-loss", "4%"), True),
         ("linear", ("--max-diff", "4%"), False),
-        ("linear,cascade", ("--max-bytes", "9k"), False),
+        ("linear,cascade", ("--max-diff", "4%", "--max-bytes", "9k"), False),
     ):
         frontier(tmp_path, *BREAST, *TEST, "--methods", methods, *limit)
         found = points(tmp_path)

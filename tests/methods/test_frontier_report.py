@@ -124,6 +124,6 @@ def test_a_class_that_only_the_exact_model_recognizes_is_named():
         exact = replace(EXACT, loss_confirming=of_exact)
         one = found(best, limits=Limits(5.0, lose_classes=True), exact=exact)
         one = replace(one, choice=Recommendation(best))
-        assert [text for text in verdict(one) if text.startswith(("lost class: ", "remark: "))] == [line]
+        assert [text for text in verdict(one) if text.startswith(("lost class", "remark: "))] == [line]
         if lost:
             assert line.removeprefix("lost class: ").replace("'", "&#x27;") in as_html(one).decode()
