@@ -138,10 +138,18 @@ def test_labels_are_scaled_where_the_range_file_has_limits_for_them(tmp_path):
     words = ("train", "-q", "-s", "3", "-c", "10")
     ran(*words, GOLDEN / "diabetes_train.scaled", tmp_path / "plain")
     ran(*words, data("diabetes.train"), tmp_path / "carrying", "--scale", data("diabetes.ranges"))
-    expected = ran("predict", GOLDEN / "diabetes_test_restored.scaled", tmp_path / "plain", tmp_path / "a")
+    scaled = GOLDEN / "diabetes_test_restored.scaled"
+    expected = ran("predict", scaled, tmp_path / "plain", tmp_path / "a")
     found = ran("predict", data("diabetes.test"), tmp_path / "carrying", tmp_path / "b")
     assert (found.stdout, found.stderr) == (expected.stdout, expected.stderr)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    errors = [
+        report("compare", tmp_path / name, tmp_path / name, "--data", rows, "--repeats", "1")["models"][0][
+            "mse"
+        ]
+        for name, rows in (("plain", scaled), ("carrying", data("diabetes.test")))
+    ]
+    assert errors[0] == errors[1]
 
 
 @pytest.mark.nightly
