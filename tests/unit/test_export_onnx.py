@@ -79,6 +79,11 @@ def test_answers_are_svm_predicts(command: str) -> None:
         assert np.array_equal(found["label"], expected)
 
 
+def test_a_value_of_zero_is_the_second_class() -> None:
+    made = svmfast.export(model("tie_zero_decision"), "onnx")
+    assert outputs(made.data, np.array([[-1.0], [0.0], [1.0]]))["label"].tolist() == [-1, -1, 1]
+
+
 def test_sums_of_many_vectors_are_accurate() -> None:
     """With LIBSVM's order, all positive coefficients first, the error would be 2e-12."""
     rng = np.random.default_rng(0)
