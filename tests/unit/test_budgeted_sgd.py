@@ -165,10 +165,10 @@ def test_refit_reaches_the_minimum(extra, bias):
 
 def test_refit_reads_blocks_and_orders_and_ignores_threads_and_the_room_for_kernel_values(monkeypatch):
     (x, y), options = two_moons(300, 11), StepOptions(17, 0.6, 1e-4)
-    start = BudgetExpansion(x[:17], np.ones(17), 0.0)
-    whole = refit(start, lambda: [(block_of(x, y), np.arange(300))], 300, options)[0]
     parts = np.split(np.arange(300), [38, 113, 225])  # each has one row more than some blocks of 37,
     y[[0, 38, 113, 225]] *= -1  # and that one is beyond its margin
+    start = BudgetExpansion(x[:17], np.ones(17), 0.0)
+    whole = refit(start, lambda: [(block_of(x, y), np.arange(300))], 300, options)[0]
     pieces = [(block_of(x[part], y[part]), np.arange(len(part))[::-1].copy()) for part in parts]
     monkeypatch.setattr(finish, "_BLOCK", 700)
     again = refit(start, lambda: pieces, 300, options, threads=1)[0]
