@@ -87,6 +87,7 @@ def test_class_weights_are_those_of_scikit_learn(estimator: Any, function: Any, 
         for weight in (None, "balanced", dict(zip(["common", "rare"], weights, strict=True)))
     )
     np.testing.assert_array_equal(own.decision_function(X), given.decision_function(X))
+    np.testing.assert_array_equal(own.decision_function(X) > 0, own.predict(X) == "rare")
     recalls = [recall_score(names, one.predict(X), pos_label="rare") for one in (plain, own)]
     assert recalls[1] > recalls[0]
     if function is not None:
