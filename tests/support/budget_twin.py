@@ -1,7 +1,5 @@
 """A slow and obvious implementation of budgeted SGD: the oracle of the native step."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

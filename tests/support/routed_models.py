@@ -1,9 +1,6 @@
 """Routed models with random numbers."""
 
-from __future__ import annotations
-
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast.models.head import Head
 from svmfast.models.pseudo import PseudoLandmarks
@@ -15,9 +12,7 @@ from svmfast.rows import Rows
 TREE = np.array([3, 2, 0, 3, 0, 0, 0, 0, 0])
 
 
-def routed(
-    seed: int = 0, kernel: str = "rbf", head: Head | None = None, tree: bool = True, pseudo: str | None = None
-) -> RoutedModel:
+def routed(seed=0, kernel="rbf", head=None, tree=True, pseudo=None):
     rng = np.random.default_rng(seed)
     head = head or Head("epsilon_svr")
     children = TREE if tree else flat_tree(4)
@@ -37,7 +32,7 @@ def routed(
     )
 
 
-def some_pseudo(kind: str, sizes: NDArray[np.int64], functions: int) -> PseudoLandmarks:
+def some_pseudo(kind, sizes, functions):
     rng = np.random.default_rng(5)
     own = np.where(sizes > 0, rng.integers(0, 9, len(sizes)), 0)
     pairs = np.zeros((0, 2), np.int64)

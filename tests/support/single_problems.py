@@ -1,14 +1,11 @@
 """Random expansions for single precision, and their values with fifty digits."""
 
-from __future__ import annotations
-
 import mpmath
 import numpy as np
 from fifty_digits import kernel_values, mpf
-from numpy.typing import NDArray
 
 from svmfast.kernels import DecisionEngine, Kernel
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import Rows
 
 
 class Problem:
@@ -18,13 +15,13 @@ class Problem:
     """
 
     def __init__(
-        self, seed: int, n: int, d: int, classes: int, kernel: Kernel | float, scale: float = 1.0,
-        density: float = 1.0, mixed: bool = False,
-    ) -> None:  # fmt: skip
+        self, seed, n, d, classes, kernel, scale = 1.0,
+        density = 1.0, mixed = False,
+    ):  # fmt: skip
         rng = np.random.default_rng(seed)
         center = rng.normal(0, 3 * scale, d) if density == 1 else np.zeros(d)
 
-        def rows(count: int, width: float) -> FloatArray:
+        def rows(count, width):
             stored = rng.random((count, d)) < density
             return np.where(stored, center + rng.normal(0, width * scale, (count, d)), 0.0)
 
@@ -34,7 +31,7 @@ class Problem:
         self.test = np.vstack([rows(6, 1.0), rows(3, 4.0), self.sv[:2]])
         self.engine = self.fresh_engine()
 
-    def share(self, rng: np.random.Generator, n: int, classes: int, mixed: bool, least: int) -> None:
+    def share(self, rng, n, classes, mixed, least):
         """Divide the vectors among the classes and draw their coefficients."""
         sizes = rng.multinomial(n - least * classes, np.ones(classes) / classes) + least
         self.owner = np.repeat(np.arange(classes), sizes)
@@ -47,7 +44,7 @@ class Problem:
         self.rho = rng.normal(0, np.abs(self.coef).mean(), len(self.pairs))
 
     @classmethod
-    def of(cls, kernel: Kernel, sv: FloatArray, coef: FloatArray, owner: list[int]) -> Problem:
+    def of(cls, kernel, sv, coef, owner):
         """Return a problem of given numbers; rho is 0."""
         found = cls.__new__(cls)
         found.kernel, found.sv, found.coef, found.owner = kernel, sv, coef, np.array(owner)
@@ -56,17 +53,17 @@ class Problem:
         return found
 
     @property
-    def pairs(self) -> list[tuple[int, int]]:
+    def pairs(self):
         k = self.owner[-1] + 1
         return [(i, j) for i in range(k) for j in range(i + 1, k)] or [(0, -1)]
 
-    def fresh_engine(self, rho: FloatArray | None = None) -> DecisionEngine:
+    def fresh_engine(self, rho=None):
         """Return an engine of the present numbers, or of another rho."""
         sizes = np.bincount(self.owner).astype(np.int64) if self.owner[-1] else None
         rho = self.rho if rho is None else rho
         return DecisionEngine(self.kernel, Rows.from_dense(self.sv), self.coef, rho, sizes)
 
-    def exactly(self, z: FloatArray) -> list[mpmath.mpf]:
+    def exactly(self, z):
         """Every decision value of a row, in 50 digits."""
         kernel = kernel_values(self.kernel, np.pad(self.sv, ((0, 0), (0, len(z) - self.sv.shape[1]))), z)
         out = []
@@ -80,7 +77,7 @@ class Problem:
         return out
 
 
-def worst_error(problem: Problem, test: FloatArray) -> tuple[float, float]:
+def worst_error(problem, test):
     """Return the largest error over its bound, against 50 digits, and the share of values that have one."""
     values, bounds = problem.engine.single_values(Rows.from_dense(test))
     worst = 0.0
@@ -91,20 +88,20 @@ def worst_error(problem: Problem, test: FloatArray) -> tuple[float, float]:
     return worst, float(np.isfinite(bounds).mean())
 
 
-def check_bounds(problem: Problem, test: FloatArray) -> float:
+def check_bounds(problem, test):
     """Compare every bound with 50 digits; return the share of values that have one."""
     worst, share = worst_error(problem, test)
     assert worst <= 1
     return share
 
 
-def double_labels(engine: DecisionEngine, rows: Rows) -> tuple[NDArray[np.int32], int, int]:
+def double_labels(engine, rows):
     """Return the labels without single precision, and how many it and double precision proved."""
-    found: tuple[NDArray[np.int32], int, int] = engine._sums.labels(rows, single_first=False, threads=1)
+    found = engine._sums.labels(rows, single_first=False, threads=1)
     return found
 
 
-def check_labels(problem: Problem, rows: Rows, proven: int) -> None:
+def check_labels(problem, rows, proven):
     """Compare labels with the vote in LIBSVM's order; single precision proves more than `proven` of them."""
     winner, counts = problem.engine.labels(rows, threads=2)
     decisions = problem.engine.decision_values(rows, libsvm_order=True)
@@ -117,7 +114,7 @@ def check_labels(problem: Problem, rows: Rows, proven: int) -> None:
     assert (double.tolist(), none) == (winner.tolist(), 0)
 
 
-def check_alone(engine: DecisionEngine, rows: Rows) -> None:
+def check_alone(engine, rows):
     """A row has the same bits for any number of threads, alone and among others."""
     labels = engine.labels(rows)[0]
     values, bounds = engine.single_values(rows)

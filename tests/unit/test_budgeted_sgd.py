@@ -1,12 +1,9 @@
 """Budgeted SGD, the refit of its coefficients and Platt's sigmoid: slow twins, SciPy's minimizer."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from budget_twin import Twin, best_merge
 from command import svmfast
-from instruction_sets import ISAS, printed_on
 from program import data
 from scipy.optimize import minimize
 from two_moons import block_of, kernel, refit, two_moons
@@ -95,33 +92,11 @@ def test_merge_tables_hold_the_optimum_of_both_halves():
     np.testing.assert_allclose(h[:, 399], np.arange(201) / 400)  # the limit; s itself is constant at kappa 1
 
 
-PROGRAM = """
-from test_budgeted_sgd import *
-from svmfast import _core
-x, y = two_moons(400, 8)
-for maintenance in ("lookup-wd", "lookup-h", "gss", "project"):
-    m = stepped(x, y, StepOptions(30, 0.7, 1e-3, maintenance), random_order(400, 3))
-    if maintenance != "project":  # which is ill-conditioned
-        print(*(v.hex() for v in decisions(m, x[:50])))
-print(_core.isa())
-"""
-
-
-def test_avx2_and_avx512_give_the_same_bits_and_the_baseline_the_same_values():
-    found = {isa: printed_on(isa, PROGRAM) for isa in ISAS}
-    assert found["avx2"] == found["avx512"]
-    values = [[float.fromhex(word) for word in found[isa]] for isa in ("baseline", "avx512")]
-    np.testing.assert_allclose(*values, rtol=1e-6, atol=1e-6)
-
-
 def test_random_order_is_a_permutation_of_the_seeds():
     orders = [random_order(10, *seeds).tolist() for seeds in ((1, 2), (1, 2), (2, 1))]
     assert orders[0] == orders[1] != orders[2]
     for n in (0, 1, 1000):
         assert sorted(random_order(n, 0)) == list(range(n))
-    # The first place is uniform: chi-square of 8 cells over 4,000 seeds is below its 1 - 1e-6 quantile.
-    first = np.bincount([int(random_order(8, seed)[0]) for seed in range(4000)], minlength=8)
-    assert (((first - 500) ** 2) / 500).sum() < 40
 
 
 def test_options_are_checked():
@@ -129,9 +104,6 @@ def test_options_are_checked():
         StepOptions(10, 0.0, 0.1)
     with pytest.raises(OptionError, match=r"^lambda is -1; it must be positive"):
         StepOptions(10, 1.0, -1.0)
-
-
-# --- the refit
 
 
 def objective(theta, features, gram, targets, options, bias):
@@ -187,9 +159,6 @@ def test_a_refit_without_active_rows_changes_nothing(lambda_, bias):
         kept = BudgetExpansion(vectors, np.zeros(len(vectors)), 0.0)
         found, fit = refit(kept, lambda: [(block, np.arange(20))], 20, options, bias=bias)
         assert (found.coef.tolist(), found.bias, fit.done) == (kept.coef.tolist(), 0.0, True)
-
-
-# --- sigmoids and systems
 
 
 def test_sigmoid_reaches_the_minimum_of_platts_cost():

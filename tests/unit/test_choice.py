@@ -1,14 +1,10 @@
 """frontier: the division of rows, the Pareto front, and the model that is recommended."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from losses import loss
 from program import data, model
-from scipy.stats import binom
 
 from svmfast.class_scores import ClassScore, LostClass, lost_classes
 from svmfast.errors import UnsupportedError
@@ -42,10 +37,18 @@ RARE = (LostClass(ClassScore(7.0, 30, 0, 0), 80.0),)
 
 
 def point(
-    name: str, differing: float, speedup: float, n_bytes: int, cost: float | None = 1.0, *,
-    spread: float = 1.01, choosing: Loss | None = None, confirming: Loss | None = None, skilled: bool = True,
-    lost: tuple[bool, bool] = (False, False),
-) -> Point:  # fmt: skip
+    name,
+    differing,
+    speedup,
+    n_bytes,
+    cost=1.0,
+    *,
+    spread=1.01,
+    choosing=None,
+    confirming=None,
+    skilled=True,
+    lost=(False, False),
+):
     sides = choosing or loss(differing), confirming or loss(differing)
     speed, classes = Speed(speedup, speedup / spread, speedup * spread, 20), (RARE * lost[0], RARE * lost[1])
     return Point(name, "compress", *sides, n_bytes, speed, cost, None, None, skilled, *classes)
@@ -54,7 +57,7 @@ def point(
 EXACT = point("exact", 0.0, 1.0, 1000, 500.0)
 
 
-def test_the_front_agrees_with_the_definition() -> None:
+def test_the_front_agrees_with_the_definition():
     drawn = np.random.default_rng(0).integers(1, 6, (60, 3)).tolist()
     points = [point(str(i), *figures) for i, figures in enumerate(drawn)]
     marked = pareto(points)
@@ -74,42 +77,38 @@ CLASSES = [
 LOSSY = [point("lossy", 0.1, 20, 9, lost=(True, True)), point("whole", 0.1, 5, 9)]
 LATE = [point("late", 0.1, 10, 9, lost=(False, True)), LOSSY[1]]
 FIRST = [point("first", 0.3, 10, 100, confirming=loss(0.45)), point("second", 0.1, 5, 100)]
+#: Each further test on the confirming rows is stricter.
+LATER = [point("a", 0.2, 10, 9, confirming=loss(0.45)), point("b", 0.1, 5, 9, confirming=loss(0.29))]
 NONE = replace(loss(0.0), differing=NOTHING)
 PROVEN = [point("lucky", 0.0, 30, 100), point("proven", 0.0, 10, 2000, choosing=NONE, confirming=NONE)]
 EQUAL = [point("fastest", 0.4, 10, 100), point("close", 0.1, 9.1, 900), point("exact", 0, 8.9, 9)]
 AS_FAST = [point(str(i), 0.5 - i / 10, 10 - i / 10, 9) for i in range(5)]
 SLOW = [point("slow", 0.0, 0.8, 1200), point("small", 0.0, 0.8, 500)]
-CHOSEN: list[tuple[list[Point], Limits, str | None]] = [
+CHOSEN = [
     (THREE, Limits(0.51), "a"),
-    (THREE, Limits(0.71), "b"),
     (THREE, Limits(0.3), "c"),
     (THREE, Limits(0.15), None),
     (THREE, Limits(0.51, max_bytes=60), "c"),
-    (THREE, Limits(0.71, max_bytes=60), "b"),
     (THREE, Limits(), "b"),
     # With only a limit on size or cost the closest: the fastest that fits may be nearly useless.
     (SIZES, Limits(max_bytes=60), "close"),
     (SIZES, Limits(max_operations=12), "close"),
-    (SIZES, Limits(max_bytes=50), "worst"),
     (SIZES, Limits(max_bytes=20), None),
-    (SIZES, Limits(20.0, max_bytes=60), "close"),
     (SIZES, Limits(90.0, max_bytes=60), "worst"),
     (CLASSES, Limits(max_bytes=60), "majority"),
     (CLASSES, Limits(max_bytes=60, balanced=True), "rare"),
-    (CLASSES, Limits(max_bytes=50, balanced=True), "majority"),
     # The whole interval must be within the limit, on both sets of rows.
     (FIRST, Limits(0.5), "second"),
-    (FIRST[:1], Limits(0.5), None),
     ([point("borderline", 0.45, 10, 100), FIRST[1]], Limits(0.5), "second"),
+    (LATER, Limits(0.4), None),
+    (LATER[1:], Limits(0.4), "b"),
     # A model that loses a class only on request.
     (LOSSY, Limits(0.5), "whole"),
     (LATE, Limits(0.5), "whole"),
     (LOSSY, Limits(0.5, lose_classes=True), "lossy"),
-    (LATE, Limits(0.5, lose_classes=True), "late"),
     (LOSSY[:1], Limits(max_bytes=10), None),
     # That no label differs must be proven.
     (PROVEN, Limits(0.0), "proven"),
-    (PROVEN[:1], Limits(0.0), None),
     (PROVEN, Limits(0.1), "lucky"),
     (EQUAL, Limits(0.6), "close"),
     (AS_FAST, Limits(0.7), "4"),
@@ -123,19 +122,19 @@ CHOSEN: list[tuple[list[Point], Limits, str | None]] = [
 
 
 @pytest.mark.parametrize(("points", "limits", "name"), CHOSEN)
-def test_the_model_that_is_recommended(points: list[Point], limits: Limits, name: str | None) -> None:
+def test_the_model_that_is_recommended(points, limits, name):
     for order in itertools.permutations(points):
         best = choose([EXACT, *order], limits).recommended
         assert (best and best.name) == name
         assert best is None or best in contenders([EXACT, *order], limits)
 
 
-def test_models_that_the_confirming_rows_refuse_are_named() -> None:
+def test_models_that_the_confirming_rows_refuse_are_named():
     for points, why in ((FIRST, "answers"), (LATE, "classes")):
         assert choose([EXACT, *points], Limits(0.5)).refused == ((points[0], why),)
 
 
-def test_a_later_test_is_stricter() -> None:
+def test_a_later_test_is_stricter():
     """Each further one halves the probability of an error."""
     limits, close = Limits(0.4), loss(0.29)
     assert limits.shown_by(close, 1)
@@ -147,7 +146,7 @@ def test_a_later_test_is_stricter() -> None:
             assert test > 1 or Limits(needed * 1.001).shown_by(losses_of(n, differing), test)
 
 
-def test_which_classes_are_lost() -> None:
+def test_which_classes_are_lost():
     target = np.repeat([0.0, 1.0, 2.0, 3.0], [50, 10, 2, 1])
     exact, ours = target.copy(), target.copy()
     exact[58:60] = 0.0  # of class 1 the exact model recognizes 8
@@ -159,7 +158,7 @@ def test_which_classes_are_lost() -> None:
 
 
 @pytest.mark.parametrize("spread", [1.4, math.inf])
-def test_an_undecided_race_is_said_and_agreement_decides_then_speed(spread: float) -> None:
+def test_an_undecided_race_is_said_and_agreement_decides_then_speed(spread):
     """Not bytes: a slow and small model was recommended where timing had found no intervals."""
     small, close = point("small", 0.38, 1.6, 9, spread=spread), point("close", 0.1, 4.3, 900, spread=spread)
     fast, equal = point("fast", 0.2, 4.9, 950, spread=spread), point("equal", 0.1, 4.4, 990, spread=spread)
@@ -171,24 +170,11 @@ def test_an_undecided_race_is_said_and_agreement_decides_then_speed(spread: floa
 
 
 @cache
-def losses_of(rows: int, differing: int) -> Loss:
+def losses_of(rows, differing):
     """The loss of a model on so many rows, of which so many differ."""
     low, high = clopper_pearson(differing, rows)
     share = Estimate(100 * differing / rows, 100 * low, 100 * high)
     return Loss(rows, Quality(accuracy=90.0, balanced_accuracy=80.0), differing, share, share, share)
-
-
-def test_the_confirming_rows_err_with_the_stated_probability() -> None:
-    """Twenty models just beyond the limit, and choosing rows by which all of them pass."""
-    rng, rows, limit, runs = np.random.default_rng(1), 20_000, 0.5, 1000
-    most = max(k for k in range(100) if 100 * clopper_pearson(k, rows)[1] <= limit)
-    good, wrong = losses_of(rows, 0), 0
-    assert 0.02 < binom.cdf(most, rows, 1.0001 * limit / 100) < ERROR / 2
-    for drawn in rng.binomial(rows, 1.0001 * limit / 100, (runs, 20)).tolist():
-        confirming = [losses_of(rows, differing) for differing in drawn]
-        points = [point(f"{i:02}", 0, 10, 9, choosing=good, confirming=c) for i, c in enumerate(confirming)]
-        wrong += choose([EXACT, *points], Limits(limit)).recommended is not None
-    assert ERROR / 2 < wrong / runs < ERROR  # if all tests were equal, about 35 %
 
 
 LOSSES = st.integers(0, 30).map(lambda differing: losses_of(4000, differing))
@@ -206,7 +192,7 @@ LIMITS = [
 
 
 @given(CANDIDATES, st.sampled_from(LIMITS))
-def test_the_rule(others: list[Point], limits: Limits) -> None:
+def test_the_rule(others, limits):
     found = choose([EXACT, *others], limits)
     best = found.recommended
     assert choose([EXACT, *others[::-1]], limits).recommended == best
@@ -228,16 +214,13 @@ def test_the_rule(others: list[Point], limits: Limits) -> None:
         assert not (faster and qualifies and whole) or other.name in refused
 
 
-# --- the rows
-
-
-def sets(train: Path, test: Path | None, folder: Path) -> Any:
-    known: Any = {"seed": 0, "reading": Reading(), "threads": 1, "note": print}
+def sets(train, test, folder):
+    known = {"seed": 0, "reading": Reading(), "threads": 1, "note": print}
     return read_sets(str(train), test and str(test), folder, columns=lambda *given: None, **known)
 
 
 @pytest.mark.parametrize("held_out", [False, True])
-def test_copies_stay_in_one_set(tmp_path: Path, held_out: bool) -> None:
+def test_copies_stay_in_one_set(tmp_path, held_out):
     """The second copies store zeros, and have their values in another text."""
     text = data("photos.test").read_text()
     (tmp_path / "twice").write_text(text + text.replace("\n", " 16:0\n"))
@@ -252,7 +235,7 @@ def test_copies_stay_in_one_set(tmp_path: Path, held_out: bool) -> None:
 
 
 @given(st.lists(st.integers(0, 8), min_size=1, max_size=60), st.integers(0, 99), st.booleans())
-def test_every_row_is_in_one_set(numbers: list[int], seed: int, everything: bool) -> None:
+def test_every_row_is_in_one_set(numbers, seed, everything):
     _, group = np.unique(numbers, return_inverse=True)
     half = len(group) // 2 if everything else len(group) // 4
     parts = divided(group, half, np.random.default_rng(seed), everything=everything)
@@ -264,7 +247,7 @@ def test_every_row_is_in_one_set(numbers: list[int], seed: int, everything: bool
     assert len(parts[0])
 
 
-def test_rows_that_are_all_equal_are_refused(tmp_path: Path) -> None:
+def test_rows_that_are_all_equal_are_refused(tmp_path):
     (tmp_path / "same").write_text("1 1:1\n" * 50)
     (tmp_path / "two").write_text("1 1:1\n-1 1:2\n" * 25)  # leave none to train on
     for given_ in ((data("photos.train"), tmp_path / "same"), (tmp_path / "two", None)):
@@ -273,14 +256,14 @@ def test_rows_that_are_all_equal_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("backed", [True, False])
-def test_the_confirming_rows_do_not_decide_on_the_fallback(tmp_path: Path, backed: bool) -> None:
+def test_the_confirming_rows_do_not_decide_on_the_fallback(tmp_path, backed):
     """The certified share of the choosing rows decides; the report states that of the confirming rows."""
     exact = load_model(model("breast_c_rbf"))
     (tmp_path / "fast").write_bytes(model_bytes(approximate(exact, ApproximateOptions(order=2))[0]))
     near = read_svmlight(data("breast.test"))
     far = Rows.from_dense(50 * near.rows.to_dense())  # beyond the bound's validity
     sides = [LabelledRows(rows, near.labels) for rows in ((near.rows, far) if backed else (far, near.rows))]
-    request: Any = SimpleNamespace(
+    request = SimpleNamespace(
         exact_path=str(model("breast_c_rbf")), exact=exact, comparing=Comparing(exact, *sides),
         limits=Limits(0.5), folder=SimpleNamespace(model=lambda one: str(tmp_path / "fast")), methods=(),
         command=lambda candidate: "", arguments=lambda *given: [], stored=lambda model: b"", memory=1 << 30,
@@ -290,11 +273,11 @@ def test_the_confirming_rows_do_not_decide_on_the_fallback(tmp_path: Path, backe
     names = ["exact", "approximate-2", "approximate-2 + exact"]
     points = measured.points(dict.fromkeys(names, Speed(1.0, 1.0, 1.0, 9)))
     assert [point.name for point in points] == names[: 2 + backed]
-    shares: list[Any] = [points[1].certified_choosing, points[1].certified_confirming]
+    shares = [points[1].certified_choosing, points[1].certified_confirming]
     assert [share > 50 for share in shares] == [backed, not backed]
 
 
-def test_copies_narrow_no_interval() -> None:
+def test_copies_narrow_no_interval():
     exact = load_model(model("digits_c_rbf_prob"))
     rows = read_svmlight(data("digits.test"))
     chosen = (np.tile(np.arange(300), times) for times in (1, 3))

@@ -1,12 +1,8 @@
 """svmfast's model files: round trips, refusal of broken files and sizes; which file is which."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import itertools
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,13 +22,13 @@ OWN = [p for p in sorted(FROZEN.glob("*/*.model")) if p.read_bytes().startswith(
 
 
 @pytest.mark.parametrize("path", OWN, ids=lambda p: p.stem)
-def test_a_file_round_trips_byte_for_byte(path: Path) -> None:
+def test_a_file_round_trips_byte_for_byte(path):
     text = path.read_bytes()
     assert model_bytes(load_model(text)) == text
     assert packed(unpacked(text)) == text
 
 
-def test_a_newer_minor_version_is_a_warning() -> None:
+def test_a_newer_minor_version_is_a_warning():
     newer = f"{MAJOR}.{MINOR + 1}"
     model, warnings = parse_model(TEXT.replace(b"1.0", newer.encode(), 1), "m")
     message = f"m:1: format version {newer} is newer than {MAJOR}.{MINOR}, which this svmfast supports"
@@ -46,70 +42,61 @@ HEADERS = [
     b'{"kind":"polynomial","kind":"polynomial"}\n',
     b'{"kind":"cascade","fast":' * 2000 + b"}" * 2000 + b"\n",
 ]
+BROKEN = [
+    (TEXT.replace(b"1.0", b"2.0", 1), ":1: format version 2.0; this svmfast reads version 1.x; "),
+    (b"svmfast-model 0.9\n", ":1: format version 0.9; this svmfast reads version 1.x; "),
+    (b"svmfast-model one\n", ":1: not the first line of an svmfast model ('svmfast-model one')"),
+    (b"svmfast-model 1.0\nkind polynomial\n", ":1: no size and hash of the content (''); expected "),
+    (TEXT[:-1], f": the file ends after {SIZE - 1:,} bytes; expected {SIZE:,} after the first line"),
+    (TEXT + b"\n", f": text after the {SIZE:,} bytes of the model; expected the end of the file"),
+    (TEXT.replace(b"gamma", b"gamna", 1), ": the file was changed after svmfast wrote it"),
+    (resealed(TEXT + b"\0"), ": not a valid model (model: bytes after the last array"),
+    (b"\n", ": the file is empty"),
+    (b"2 1:3\n", ":1: not a model ('2'); expected it to begin with 'svm_type' or 'svmfast-model'"),
+    *((resealed(START + b"\n" + content), ": not a valid model") for content in HEADERS),
+]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (TEXT.replace(b"1.0", b"2.0", 1), ":1: format version 2.0; this svmfast reads version 1.x; "),
-        (b"svmfast-model 0.9\n", ":1: format version 0.9; this svmfast reads version 1.x; "),
-        (b"svmfast-model one\n", ":1: not the first line of an svmfast model ('svmfast-model one')"),
-        (b"svmfast-model 1.0\nkind polynomial\n", ":1: no size and hash of the content (''); expected "),
-        (TEXT[:-1], f": the file ends after {SIZE - 1:,} bytes; expected {SIZE:,} after the first line"),
-        (TEXT + b"\n", f": text after the {SIZE:,} bytes of the model; expected the end of the file"),
-        (TEXT.replace(b"gamma", b"gamna", 1), ": the file was changed after svmfast wrote it"),
-        (resealed(TEXT + b"\0"), ": not a valid model (model: bytes after the last array"),
-        (b"\n", ": the file is empty"),
-        (b"2 1:3\n", ":1: not a model ('2'); expected it to begin with 'svm_type' or 'svmfast-model'"),
-        *((resealed(START + b"\n" + content), ": not a valid model") for content in HEADERS),
-    ],
-)
-def test_a_broken_file_is_refused_with_its_own_message(text: bytes, message: str) -> None:
+@pytest.mark.parametrize(("text", "message"), BROKEN)
+def test_a_broken_file_is_refused_with_its_own_message(text, message):
     with pytest.raises(ModelFormatError) as caught:
         open_model(text)
     assert str(caught.value).startswith(f"<bytes>{message}")
 
 
-def changed(**parts: Any) -> bytes:
+def changed(**parts):
     """Return the file with these parts, None: without."""
     tree = {**unpacked(TEXT), **parts}
     return packed({name: one for name, one in tree.items() if one is not None})
 
 
-KIND = f"model: unknown kind of model ('cubic'); expected {' or '.join(KINDS)}"
+PARTS = [
+    ({"kind": "cubic"}, f"model: unknown kind of model ('cubic'); expected {' or '.join(KINDS)}"),
+    ({"kind": None}, "KeyError: 'kind'"),
+    ({"gamma": None}, "TypeError: PolynomialModel.__init__() missing 1 required positional argument"),
+    ({"gamma": "1"}, "gamma: not a finite number; expected one"),
+    ({"gamma": float("nan")}, "gamma: not a finite number; expected one"),
+    ({"gamma": True}, "gamma: not a finite number; expected one"),
+    ({"n_features": 4.0}, "n_features: not of the type int ('4.0'); expected one"),
+    ({"about": 1}, "about: not of the type str ('1'); expected one"),
+    ({"colour": 1}, "model: an unknown part ('colour'); expected none"),
+    ({"rho": [0.5]}, "TypeError"),
+    ({"rho": np.zeros(1, np.float32)}, "rho: an array of another type ('float32'); expected float64"),
+    ({"rho": np.array([np.inf])}, "rho: nan or inf among the numbers; expected finite numbers"),
+    ({"rho": {"dtype": "float64", "shape": [-1]}}, "rho: not a shape ('[-1]'); expected whole numbers"),
+    ({"rho": {"dtype": "float64", "shape": [1] * 4}}, "rho: not a shape ('[1, 1, 1, 1]')"),
+    ({"head": [["long"]]}, "head: not an object ('list'); expected one"),
+    ({"coefficients": {"dtype": "float64", "shape": [2**30]}}, "coefficients: 8,589,934,592 bytes, but"),
+    ({"provenance": {"time": "12:00"}}, "provenance: unknown name ('time'); expected "),
+    ({"provenance": {"seed": "\x07"}}, "seed: not storable ('\\x07'); expected one line of printable"),
+    ({"embedded_exact": b"svm_type One_class\n"}, "<bytes>:1: unknown svm_type ('One_class')"),
+    ({"embedded_exact": {"kind": "libsvm", "bytes": -1}}, "embedded_exact: -1 bytes, but only 0 follow"),
+    ({"embedded_exact": unpacked(TEXT)}, "embedded_exact: a model of kind polynomial; expected Kernel"),
+]
 
 
-@pytest.mark.parametrize(
-    ("parts", "message"),
-    [
-        ({"kind": "cubic"}, KIND),
-        ({"kind": None}, "KeyError: 'kind'"),
-        ({"gamma": None}, "TypeError: PolynomialModel.__init__() missing 1 required positional argument"),
-        ({"gamma": "1"}, "gamma: not a finite number; expected one"),
-        ({"gamma": float("nan")}, "gamma: not a finite number; expected one"),
-        ({"gamma": True}, "gamma: not a finite number; expected one"),
-        ({"n_features": 4.0}, "n_features: not of the type int ('4.0'); expected one"),
-        ({"about": 1}, "about: not of the type str ('1'); expected one"),
-        ({"colour": 1}, "model: an unknown part ('colour'); expected none"),
-        ({"rho": [0.5]}, "TypeError"),
-        ({"rho": np.zeros(1, np.float32)}, "rho: an array of another type ('float32'); expected float64"),
-        ({"rho": np.array([np.inf])}, "rho: nan or inf among the numbers; expected finite numbers"),
-        ({"rho": {"dtype": "float64", "shape": [-1]}}, "rho: not a shape ('[-1]'); expected whole numbers"),
-        ({"rho": {"dtype": "float64", "shape": [2**31]}}, "rho: not a shape"),
-        ({"rho": {"dtype": "float64", "shape": [1] * 4}}, "rho: not a shape ('[1, 1, 1, 1]')"),
-        ({"head": [["long"]]}, "head: not an object ('list'); expected one"),
-        ({"coefficients": {"dtype": "float64", "shape": [2**30]}}, "coefficients: 8,589,934,592 bytes, but"),
-        ({"provenance": {"time": "12:00"}}, "provenance: unknown name ('time'); expected "),
-        ({"provenance": {"seed": "\x07"}}, "seed: not storable ('\\x07'); expected one line of printable"),
-        ({"embedded_exact": b"svm_type One_class\n"}, "<bytes>:1: unknown svm_type ('One_class')"),
-        ({"embedded_exact": {"kind": "libsvm", "bytes": True}}, "embedded_exact: not of the type int"),
-        ({"embedded_exact": {"kind": "libsvm", "bytes": -1}}, "embedded_exact: -1 bytes, but only 0 follow"),
-        ({"embedded_exact": {"kind": "libsvm"}}, "TypeError"),
-        ({"embedded_exact": unpacked(TEXT)}, "embedded_exact: a model of kind polynomial; expected Kernel"),
-    ],
-    ids=str,
-)
-def test_parts_that_are_no_model(parts: dict[str, Any], message: str) -> None:
+@pytest.mark.parametrize(("parts", "message"), PARTS, ids=str)
+def test_parts_that_are_no_model(parts, message):
     with pytest.raises(ModelFormatError) as caught:
         open_model(changed(**parts))
     told = str(caught.value)
@@ -117,25 +104,22 @@ def test_parts_that_are_no_model(parts: dict[str, Any], message: str) -> None:
     assert told.endswith("); expected it as svmfast writes it")
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
+def test_numbers_that_no_file_can_hold():
+    for name, value, message in (
         ("rho", np.array([np.nan]), "rho: nan or inf among the numbers"),
         ("rho", np.zeros(1, np.float32), "rho: an array of float32; expected float64"),
         ("gamma", np.inf, "gamma: not storable"),
-    ],
-)
-def test_numbers_that_no_file_can_hold(name: str, value: Any, message: str) -> None:
-    model = load_model(TEXT)
-    object.__setattr__(model, name, value)
-    with pytest.raises(ModelContentError, match=message):
-        model_bytes(model)
+    ):
+        model = load_model(TEXT)
+        object.__setattr__(model, name, value)
+        with pytest.raises(ModelContentError, match=message):
+            model_bytes(model)
 
 
 EDGES = [s * v for v in (0, 1, 2, 5, 2**31, 2**32, 2**62, 2**63 - 1) for s in (1, -1)] + [-(2**63)]
 
 
-def is_refused(check: Any, *arguments: Any) -> bool:
+def is_refused(check, *arguments):
     try:
         check(*arguments)
     except ModelContentError:
@@ -143,7 +127,7 @@ def is_refused(check: Any, *arguments: Any) -> bool:
     return False
 
 
-def test_sizes_trees_and_widths_are_taken_only_where_they_fit() -> None:
+def test_sizes_trees_and_widths_are_taken_only_where_they_fit():
     taken = 0
     assert total_of(np.zeros(0, np.int64)) == 0
     for values in itertools.product(EDGES, repeat=3):
@@ -174,7 +158,7 @@ def test_sizes_trees_and_widths_are_taken_only_where_they_fit() -> None:
     assert [is_refused(check_width, "n_features", one) for one in widths] == [True] * 5 + [False]
 
 
-def test_the_kind_is_detected_by_the_first_word() -> None:
+def test_the_kind_is_detected_by_the_first_word():
     for kind, starts in {
         "empty": (b"", b" \r\n\n"),
         "libsvm-model": (b"svm_type c_svc\n", b"\xef\xbb\xbfsvm_type c_svc\n", b"\n kernel_type rbf\n"),
@@ -185,7 +169,7 @@ def test_the_kind_is_detected_by_the_first_word() -> None:
             assert file_kind(start) == detect(start) == kind
 
 
-def test_the_hash_is_that_of_the_unpacked_text(tmp_path: Path) -> None:
+def test_the_hash_is_that_of_the_unpacked_text(tmp_path):
     text = (FIXTURES / "models" / "iris_c_linear.model").read_bytes()
     (tmp_path / "m").write_bytes(gzip.compress(text))
     assert open_model(tmp_path / "m").sha256 == open_model(text).sha256 == hashlib.sha256(text).hexdigest()

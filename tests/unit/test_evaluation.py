@@ -1,14 +1,10 @@
 """Timing, races over a whole run, the bound over blocks, and comparisons from Python."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math
 import time
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,37 +19,30 @@ from svmfast.frontiers import racing
 from svmfast.frontiers.racing import FIRST, LEAST_ROUNDS, Racing
 from svmfast.rows import Rows
 
-Call = Callable[[], None]
-
 
 class Machine:
-    """Clocks that calls move on; under a `load` those that are slowed take so many times as long.
+    """Clocks that calls move on; under a `load` those that are slowed take so many times as long."""
 
-    While a call waits for other programs, only the wall clock moves.
-    """
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch):
         self.now, self.load, self.waited = 0.0, 1.0, 0.0
-        self.calls: list[str] = []
+        self.calls = []
         for name in ("perf_counter", "monotonic"):
             monkeypatch.setattr(time, name, lambda: self.now)
         monkeypatch.setattr(time, "process_time", lambda: self.now - self.waited)
 
-    def __call__(self) -> float:
+    def __call__(self):
         return self.now
 
-    def call(
-        self, name: str, seconds: float, slowed: bool = False, waits: Callable[[], float] = float
-    ) -> Call:
-        def run() -> None:
+    def call(self, name, seconds, slowed=False, waits=float):
+        def run():
             self.calls.append(name)
             wait = waits()
-            self.waited += wait
+            self.waited += wait  # for other programs: only the wall clock moves
             self.now += seconds * (self.load if slowed else 1.0) + wait
 
         return run
 
-    def rounds(self, n: int, exact: Call, fast: Call, seconds: float = 0.05) -> Rounds:
+    def rounds(self, n, exact, fast, seconds=0.05):
         """Time n rounds of two calls."""
         made = Rounds("exact", exact, 0.1)
         made.add("fast", fast, seconds)
@@ -63,14 +52,14 @@ class Machine:
 
 
 @pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+def machine(monkeypatch):
     return Machine(monkeypatch)
 
 
-def test_a_first_call_is_repeated_unless_it_is_slow(machine: Machine) -> None:
+def test_a_first_call_is_repeated_unless_it_is_slow(machine):
     durations, results = iter([9.0, 1.0, 9.0]), itertools.count()
 
-    def call() -> int:
+    def call():
         machine.now += next(durations)
         return next(results)
 
@@ -78,7 +67,7 @@ def test_a_first_call_is_repeated_unless_it_is_slow(machine: Machine) -> None:
     assert timing.first_call(call, slow=9.0) == (2, 9.0)
 
 
-def test_timing_ends_early_or_is_reported_as_undecided(machine: Machine) -> None:
+def test_timing_ends_early_or_is_reported_as_undecided(machine):
     calls = {name: machine.call(name, seconds) for name, seconds in (("exact", 0.1), ("fast", 0.002))}
     speeds = timing.race(calls, limit_seconds=1000)
     assert (speeds["exact"].ratio, speeds["fast"].ratio) == (1, pytest.approx(50))
@@ -87,7 +76,7 @@ def test_timing_ends_early_or_is_reported_as_undecided(machine: Machine) -> None
     assert [machine.calls.count(name) for name in calls] == [8, 302]
     rng = np.random.default_rng(0)
 
-    def busy() -> float:
+    def busy():
         machine.now += float(rng.uniform(1, 9))
         return 0.0
 
@@ -101,7 +90,7 @@ def test_timing_ends_early_or_is_reported_as_undecided(machine: Machine) -> None
 
 
 @pytest.mark.parametrize("n", [1, 5, 6, 9, 20, 41])
-def test_the_interval_of_a_median_covers_as_often_as_stated(n: int) -> None:
+def test_the_interval_of_a_median_covers_as_often_as_stated(n):
     rng = np.random.default_rng(n)
     drawn = np.exp(rng.normal(size=(4000, n)))  # their median is 1
     found = [timing.median_ratio(ratios.tolist()) for ratios in drawn]
@@ -113,7 +102,7 @@ def test_the_interval_of_a_median_covers_as_often_as_stated(n: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 13, 4000])
-def test_bounds_do_not_depend_on_the_blocks(size: int) -> None:
+def test_bounds_do_not_depend_on_the_blocks(size):
     rows = svmfast.read_svmlight(data("photos.test")).rows
     found = bound_check.check_data(lambda: blocks_of(rows, size))
     dense = rows.to_dense()
@@ -123,7 +112,7 @@ def test_bounds_do_not_depend_on_the_blocks(size: int) -> None:
     np.testing.assert_array_equal(mean, np.cumsum(dense, axis=0)[-1] / 4000)  # added in the order of the rows
 
 
-def test_the_bound_of_a_model_takes_the_norms_of_its_vectors_and_of_the_rows() -> None:
+def test_the_bound_of_a_model_takes_the_norms_of_its_vectors_and_of_the_rows():
     """Gamma_max is ``1 / (4 max||x|| max||z||)``, about the origin and about the mean of the vectors."""
     exact = svmfast.load_model(model("breast_c_rbf"))
     vectors = exact.expansion.sv.to_dense()
@@ -142,7 +131,7 @@ def test_the_bound_of_a_model_takes_the_norms_of_its_vectors_and_of_the_rows() -
     assert replace(found, center="mean").inside
 
 
-def test_compare_from_python() -> None:
+def test_compare_from_python():
     exact, given = model("photos_c_rbf"), svmfast.read_svmlight(data("photos.test"))
     fast, _ = svmfast.approximate(exact)
     named = svmfast.compare({"exact": svmfast.load_model(exact), "fast": fast}, given, repeats=1)
@@ -157,7 +146,7 @@ def test_compare_from_python() -> None:
             svmfast.compare(models, rows, labels)
 
 
-def test_the_interval_covers_the_loads_of_the_whole_run(machine: Machine) -> None:
+def test_the_interval_covers_the_loads_of_the_whole_run(machine):
     """In one burst under load the interval is narrow, and wrong by a factor of two."""
     fast = machine.call("fast", 0.005, slowed=True)
     machine.load = 2.0
@@ -175,7 +164,7 @@ def test_the_interval_covers_the_loads_of_the_whole_run(machine: Machine) -> Non
     assert speed.high > 19
 
 
-def test_timing_takes_a_tenth_of_the_time_between_candidates(machine: Machine) -> None:
+def test_timing_takes_a_tenth_of_the_time_between_candidates(machine):
     race = Racing(machine.call("exact", 1.0), machine)
     race.add("a", machine.call("a", 0.1))
     before, begin = len(machine.calls), machine.now
@@ -189,7 +178,7 @@ def test_timing_takes_a_tenth_of_the_time_between_candidates(machine: Machine) -
 
 
 @pytest.mark.parametrize("left", [100.0, 0.0])
-def test_what_can_be_recommended_gets_an_interval(machine: Machine, left: float) -> None:
+def test_what_can_be_recommended_gets_an_interval(machine, left):
     """Even without time left: with fewer than six samples no interval exists, and any choice is blind."""
     names = [f"m{i}" for i in range(30)]
     race = Racing(machine.call("exact", 0.2), machine)
@@ -211,24 +200,20 @@ def test_what_can_be_recommended_gets_an_interval(machine: Machine, left: float)
 
 
 @pytest.mark.parametrize(("wait", "clock"), [(0.0, "wall"), (0.02, "wall"), (0.1, "processor")])
-def test_waits_of_the_exact_model_alone(machine: Machine, wait: float, clock: str) -> None:
-    """Seen with two models, of which one was called 11 times as fast, and was 1.9 times as fast.
-
-    A single sample has no interval. It is of the wall clock, unless a quarter of the time was waiting.
-    """
+def test_waits_of_the_exact_model_alone(machine, wait, clock):
+    """A single sample has no interval; it is of the wall clock, unless a quarter of the time was waiting."""
     exact, fast = machine.call("exact", 0.1, waits=lambda: wait), machine.call("fast", 0.05)
     speeds = machine.rounds(1, exact, fast).result().speeds
     assert (speeds["fast"].clock, speeds["exact"].clock) == (clock, "wall")
     assert (speeds["fast"].low, speeds["fast"].high) == (0, math.inf)
-    speed = (
-        machine.rounds(12, machine.call("exact", 0.1, waits=lambda: 4 * wait), fast).result().speeds["fast"]
-    )
+    exact = machine.call("exact", 0.1, waits=lambda: 4 * wait)
+    speed = machine.rounds(12, exact, fast).result().speeds["fast"]
     assert (speed.low, speed.ratio, speed.high) == pytest.approx((2, 2, 2))
     assert speed.clock == ("processor" if wait else "wall")
 
 
 @pytest.mark.parametrize(("waits", "clock"), [([0.0], "wall"), ([0.0, 0.3, 0.02, 0.1], "processor")])
-def test_the_clock_is_the_one_whose_ratios_vary_less(machine: Machine, waits: Any, clock: str) -> None:
+def test_the_clock_is_the_one_whose_ratios_vary_less(machine, waits, clock):
     """The interval of processor times reaches down to the wall clock's ratio, and not up to it."""
     turns = itertools.cycle(waits)
     fast = machine.call("fast", 0.05, waits=lambda: next(turns))

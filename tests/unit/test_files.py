@@ -1,39 +1,30 @@
 """No command overwrites a file that it reads; rows of the wrong kind, or without labels, are noticed."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 from command import svmfast
-from every_command import COMMAND_OF, INPUTS, RUNS, inputs, outputs, words
+from every_command import INPUTS, RUNS, inputs, outputs, words
 from meaning import FROZEN
 from program import PROGRAM, data, model
 
-from svmfast.cli.main import commands, run
-from svmfast.commands import command as declared
-from svmfast.values import Text
-from svmfast.values.files import File
+from svmfast.cli.main import run
 
-Captured = pytest.CaptureFixture[str]
-#: Options whose values are words, not files.
-WORDS = {"dask", "features", "keep", "label", "methods", "prefix", "relative_to", "suffix", "time_limit"}
 READ = [name for name in RUNS if {"TRAIN", "TEST"} & {*RUNS[name]}]
 
 
-def copies(name: str, folder: Path) -> dict[str, Path]:
+def copies(name, folder):
     """Copy the inputs of a run into a folder; return them, and paths for its outputs."""
     found = {word: Path(shutil.copy(INPUTS[word], folder / word)) for word in inputs(name)}
     return {**found, "OUT": folder / "out", "SAVED": folder / "saved"}
 
 
 @pytest.mark.parametrize("name", [name for name in RUNS if outputs(name)])
-def test_no_output_is_an_input(name: str, tmp_path: Path, capfd: Captured) -> None:
+def test_no_output_is_an_input(name, tmp_path, capfd):
     paths = copies(name, tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     for output in outputs(name):
@@ -46,7 +37,7 @@ def test_no_output_is_an_input(name: str, tmp_path: Path, capfd: Captured) -> No
 
 
 @pytest.mark.parametrize("kind", [os.rename, os.symlink, os.link])
-def test_an_output_folder_must_not_contain_an_input(kind: Any, tmp_path: Path, capfd: Captured) -> None:
+def test_an_output_folder_must_not_contain_an_input(kind, tmp_path, capfd):
     """An input in frontier's output folder, or linked from there."""
     paths = copies("frontier", tmp_path)
     arguments = words("frontier", paths)
@@ -60,7 +51,7 @@ def test_an_output_folder_must_not_contain_an_input(kind: Any, tmp_path: Path, c
     assert place.read_bytes() == before
 
 
-def test_redirections_and_links_are_checked_too(tmp_path: Path) -> None:
+def test_redirections_and_links_are_checked_too(tmp_path):
     rows = copies("train", tmp_path)["TRAIN"]
     before = rows.read_bytes()
     with rows.open("rb") as stdin, rows.open("ab") as stdout:
@@ -78,7 +69,7 @@ def test_redirections_and_links_are_checked_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in RUNS if len(inputs(name)) > 1])
-def test_standard_input_is_read_once(name: str, capfd: Captured) -> None:
+def test_standard_input_is_read_once(name, capfd):
     assert run(words(name, {**dict.fromkeys(inputs(name), "-"), "OUT": "x", "SAVED": "y"})) == 2
     told = (
         r" is read more than once; give a file, not '-'$|: standard input can be read only once: '-' is for "
@@ -86,23 +77,8 @@ def test_standard_input_is_read_once(name: str, capfd: Captured) -> None:
     assert re.search(told, capfd.readouterr().err)
 
 
-@pytest.mark.parametrize("name", commands())
-def test_every_path_is_declared_as_read_or_written_and_has_a_quick_run(name: str) -> None:
-    command = declared(name)
-    assert command is not None
-    assert COMMAND_OF.get(name) == name, "RUNS in tests/support/every_command.py"
-    used = {word for run_name in RUNS if COMMAND_OF[run_name] == name for word in RUNS[run_name]}
-    for param in command.params:
-        if isinstance(param.value, Text):
-            assert param.name in WORDS, f"{param.name}: a file or a word?"
-        elif param.name in ("out_dir", "files_from"):
-            pass  # tests/cli/test_predict_many.py: a bad input among many does not end the run
-        elif isinstance(param.value, File) and param.flags:
-            assert used & set(param.flags), f"no run in every_command.py has {param.flags}"
-
-
 @pytest.mark.parametrize("name", [name for name in READ if not name.startswith("info")])
-def test_a_model_in_the_place_of_data_is_noticed(name: str, tmp_path: Path, capfd: Captured) -> None:
+def test_a_model_in_the_place_of_data_is_noticed(name, tmp_path, capfd):
     paths = copies(name, tmp_path)
     exact = shutil.copy(INPUTS["EXACT"], tmp_path / "model")
     paths[next(word for word in RUNS[name] if word in ("TRAIN", "TEST"))] = exact
@@ -117,24 +93,18 @@ def test_a_model_in_the_place_of_data_is_noticed(name: str, tmp_path: Path, capf
         assert old.read_bytes() == INPUTS["TRAIN"].read_bytes()
 
 
-# --- rows without labels
-
-
-def without_labels(path: Path, folder: Path) -> Path:
+def without_labels(path, folder):
     place = folder / path.name
     place.write_bytes(re.sub(rb"^[^ \n]+ ?", b"", path.read_bytes(), flags=re.MULTILINE))
     return place
 
 
 #: Runs that need no labels.
-FREE = [
-    *("approximate", "compress", "bound-check", "meka's error", "dcpred from a model", "cascade", "predict"),
-    "info of data",
-]
+FREE = ["approximate", "compress", "bound-check", "meka's error", "dcpred from a model", "cascade", "predict"]
 
 
-@pytest.mark.parametrize("name", FREE)
-def test_the_result_is_that_of_rows_with_labels(name: str, tmp_path: Path, capfd: Captured) -> None:
+@pytest.mark.parametrize("name", [*FREE, "info of data"])
+def test_the_result_is_that_of_rows_with_labels(name, tmp_path, capfd):
     bare = {word: without_labels(INPUTS[word], tmp_path) for word in ("TRAIN", "TEST")}
     made, printed = [], []
     quiet = ["-q"] if "OUT" in RUNS[name] else []
@@ -155,7 +125,7 @@ def test_the_result_is_that_of_rows_with_labels(name: str, tmp_path: Path, capfd
 
 
 @pytest.mark.parametrize("exact", ["iris_c_rbf_prob", "diabetes_eps_rbf"])
-def test_predict_prints_no_score(exact: str, tmp_path: Path) -> None:
+def test_predict_prints_no_score(exact, tmp_path):
     rows, out = data(f"{exact.split('_')[0]}.test"), tmp_path / "out"
     done = svmfast("predict", without_labels(rows, tmp_path), model(exact), out, "--unlabelled")
     assert done.returncode == 0
@@ -176,9 +146,7 @@ def test_predict_prints_no_score(exact: str, tmp_path: Path) -> None:
         ("1 1 2 3 4", " --unlabelled", 0, "4 features; as many as features after a label, without"),
     ],
 )
-def test_a_table_of_another_width_is_noticed(
-    row: str, options: str, status: int, message: str, tmp_path: Path, capfd: Captured
-) -> None:
+def test_a_table_of_another_width_is_noticed(row, options, status, message, tmp_path, capfd):
     rows, out = tmp_path / "rows", tmp_path / "out"
     rows.write_text(f"{row}\n" * 3)
     exact, fast = model("iris_c_rbf_prob"), FROZEN / "1.0/routed_pseudo_poly.model"
@@ -197,32 +165,3 @@ def test_a_table_of_another_width_is_noticed(
         told = capfd.readouterr().err.replace(f"{rows}", "rows")
         assert message in told
         assert (out.exists(), bool(told)) == (status == 0, bool(message))
-
-
-#: Rows that are refused: the file's name and its text.
-BAD = {
-    "a table without labels": ("rows.csv", "a,b,c,d\n" + "0.1,0.2,0.3,0.4\n" * 9),
-    "text without labels": ("rows", "1:0.1 2:0.2 3:0.3 4:0.4\n" * 9),
-    "dense rows": ("rows", "1 0.1 0.2 0.3 0.4\n" * 9),
-    "a table with words": ("rows.csv", "label,a,b,c,d\n" + "1,0.1,x,0.3,0.4\n" * 9),
-    "names as labels": ("rows", "cat 1:0.1 2:0.2\n" * 9),
-}
-
-
-@pytest.mark.parametrize("wrong", BAD)
-def test_a_message_names_only_options_of_its_command(wrong: str, tmp_path: Path, capfd: Captured) -> None:
-    name, text = BAD[wrong]
-    rows, others = tmp_path / name, tmp_path / f"other-{name}"
-    rows.write_text(text)
-    others.write_text(text + text.splitlines()[-1] + "\n")
-    places = {"TRAIN": rows, "TEST": others, "OUT": tmp_path / "out", "SAVED": tmp_path / "saved"}
-    refused = 0
-    for one in READ:
-        refused += run(words(one, places)) == 2
-        # Other commands' options follow their names: "(svmfast predict --unlabelled)".
-        said = re.sub(r"svmfast [a-z-]+ [^;)]*", "", capfd.readouterr().err.removeprefix("svmfast"))
-        command = declared(COMMAND_OF[one])
-        assert command is not None
-        known = {flag for one in command.params for flags in one.flags for flag in flags.split("/")}
-        assert {*re.findall(r"(?<![\w-])--[a-z][a-z-]+", said)} <= known, (one, said)
-    assert refused >= len(READ) - 5

@@ -1,15 +1,8 @@
-"""Foreign text (file names, words in files, option values) cannot control a terminal or break a line.
+"""Foreign text (file names, words in files, option values) cannot control a terminal or break a line."""
 
-Every command is run with hostile text; tests/unit/test_display.py tests the escaping itself.
-"""
-
-from __future__ import annotations
-
-import json
 import os
 import shutil
 from itertools import pairwise
-from pathlib import Path
 
 import click
 import pytest
@@ -24,10 +17,7 @@ HOSTILE = "\x1b[2J\x1b]0;x\x07\x9b1m\u202e[red]$x_1$\nINJECTED\r" + os.fsdecode(
 WORD = HOSTILE.replace("\n", "\x0b").replace("\r", "").encode("utf-8", "surrogateescape")
 
 
-Captured = pytest.CaptureFixture[bytes]
-
-
-def check(message: bytes, where: str) -> list[str]:
+def check(message, where):
     """Check that text is harmless and return its lines."""
     lines = message.decode("utf-8").split("\n")
     for before, line in pairwise(["", *lines]):
@@ -39,7 +29,7 @@ def check(message: bytes, where: str) -> list[str]:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", RUNS)
-def test_file_names_cannot_control_the_terminal(name: str, tmp_path: Path) -> None:
+def test_file_names_cannot_control_the_terminal(name, tmp_path):
     paths = {word: tmp_path / f"{word}{HOSTILE}" for word in (*inputs(name), *outputs(name))}
     for word in inputs(name):
         shutil.copy(INPUTS[word], paths[word])
@@ -48,16 +38,10 @@ def test_file_names_cannot_control_the_terminal(name: str, tmp_path: Path) -> No
     reports = [path for path in tmp_path.rglob("*") if path.suffix in (".html", ".json")]
     for text in (done.stdout, done.stderr, *(report.read_bytes() for report in reports)):
         check(text, name)
-    if paths.get("OUT", tmp_path).is_dir() and name == "frontier":
-        # Nothing is lost: JSON has the names unchanged.
-        known = json.loads((paths["OUT"] / "report.json").read_text())
-        assert known["exact"] == os.fspath(paths["EXACT"])
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_names_of_missing_files_cannot_control_the_terminal(
-    name: str, tmp_path: Path, capfdbinary: Captured
-) -> None:
+def test_names_of_missing_files_cannot_control_the_terminal(name, tmp_path, capfdbinary):
     for word in inputs(name):
         paths = {word: f"missing{HOSTILE}", "OUT": tmp_path / "out", "SAVED": tmp_path / "saved"}
         assert run(words(name, paths)) == 2
@@ -70,7 +54,7 @@ def test_names_of_missing_files_cannot_control_the_terminal(
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", [name for name in RUNS if name != "import"])
-def test_words_in_files_cannot_control_the_terminal(name: str, tmp_path: Path, capfdbinary: Captured) -> None:
+def test_words_in_files_cannot_control_the_terminal(name, tmp_path, capfdbinary):
     """The first word, one in the middle and the last word of every input."""
     broken = tmp_path / "broken"
     for word in inputs(name):
@@ -84,7 +68,7 @@ def test_words_in_files_cannot_control_the_terminal(name: str, tmp_path: Path, c
             assert any(f"{broken}:" in line for line in told), told
 
 
-def options() -> list[tuple[str, str]]:
+def options():
     """Return every option of every command that takes a value."""
     return [
         (name, "-w1" if param.name == "weights" else param.opts[-1])
@@ -94,7 +78,7 @@ def options() -> list[tuple[str, str]]:
     ]
 
 
-def test_words_of_the_command_line_cannot(capfdbinary: Captured) -> None:
+def test_words_of_the_command_line_cannot(capfdbinary):
     lines = [[name, option, HOSTILE] for name, option in options()]
     assert len(lines) > 80
     for line in [*lines, [HOSTILE], [f"--{HOSTILE}"], *([name, f"--{HOSTILE}"] for name in commands())]:
@@ -104,7 +88,7 @@ def test_words_of_the_command_line_cannot(capfdbinary: Captured) -> None:
     assert "Traceback (most recent call last):" in check(capfdbinary.readouterr().err, "trace")
 
 
-def test_a_table_on_a_terminal_does_not_interpret_names_as_markup(tmp_path: Path) -> None:
+def test_a_table_on_a_terminal_does_not_interpret_names_as_markup(tmp_path):
     exact, rows = "[red]x[bold]\x1b[2J", "[bold]\u202erows"
     shutil.copy(model("iris_c_linear"), tmp_path / exact)
     shutil.copy(data("iris.test"), tmp_path / rows)

@@ -1,25 +1,20 @@
 """Models of fitted scikit-learn estimators: the same labels, values and probabilities; missing values."""
 
-from __future__ import annotations
-
 import os
 from inspect import isfunction
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import skops.io
 from command import svmfast as program
-from numpy.typing import NDArray
 from program import data
 from scipy import sparse
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression
+from sklearn.metrics.pairwise import linear_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler, scale
@@ -29,16 +24,14 @@ import svmfast
 from svmfast.errors import ModelFormatError, OptionError, SvmfastError, TableError, UnsupportedError
 from svmfast.formats.model_files import model_bytes, open_model
 from svmfast.importers.files import model_of_file
-from svmfast.models.base import Model
 from svmfast.models.scaled import ScaledModel
 
 pytestmark = pytest.mark.filterwarnings("ignore:The `probability` parameter was deprecated:FutureWarning")
 
-FloatArray = NDArray[np.float64]
 LOADED = {"breast": load_breast_cancer, "wine": load_wine, "digits": load_digits, "diabetes": load_diabetes}
 
 
-def split(name: str) -> tuple[FloatArray, NDArray[Any], FloatArray]:
+def split(name):
     """Return training rows, their labels, and other rows; only a few for digits."""
     X, y = LOADED[name](return_X_y=True)
     order = np.random.default_rng(3).permutation(len(X))[:600]
@@ -47,7 +40,7 @@ def split(name: str) -> tuple[FloatArray, NDArray[Any], FloatArray]:
     return X[train], y[train], X[test]
 
 
-def check(estimator: Any, model: Model, test: Any) -> None:
+def check(estimator, model, test):
     """Compare a model with the estimator it was made from."""
     answer, predicted, labels = svmfast.predict(model, test), estimator.predict(test), model.head.labels
     if model.head.is_regression:
@@ -76,7 +69,7 @@ def check(estimator: Any, model: Model, test: Any) -> None:
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-7)
 
 
-def agreeing(fitted: Any, test: Any) -> Any:
+def agreeing(fitted, test):
     """Return an estimator's model, compared with it before and after it has been a file."""
     model = svmfast.from_sklearn(fitted)
     check(fitted, model, test)
@@ -84,7 +77,7 @@ def agreeing(fitted: Any, test: Any) -> Any:
     return model
 
 
-WITH: dict[str, Any] = {"probability": True, "random_state": 0}
+WITH = {"probability": True, "random_state": 0}
 CASES = [
     ("breast", SVC()), ("breast", SVC(kernel="sigmoid", gamma=0.01, coef0=-0.5)), ("breast", SVC(**WITH)),
     ("breast", SVC(kernel="linear", C=0.1)), ("breast", SVC(kernel="poly", coef0=1.0)),
@@ -99,14 +92,14 @@ CASES = [
 
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 @pytest.mark.parametrize(("name", "estimator"), CASES)
-def test_an_estimator_and_its_model_give_the_same_answers(name: str, estimator: Any, form: str) -> None:
+def test_an_estimator_and_its_model_give_the_same_answers(name, estimator, form):
     X, y, test = split(name)
     if form == "sparse":
         X, test = (sparse.csr_matrix(np.where(np.abs(one) < 0.5, 0, one)) for one in (X, test))
     assert agreeing(estimator.fit(X, y), test).kind == "libsvm"
 
 
-CLASSES: list[tuple[Any, list[int] | None]] = [
+CLASSES = [
     ([3, -7, 100], [-7, 3, 100]), ([0.0, 2.0, 5.0], [0, 2, 5]), (np.array([1, 2, 3], np.uint8), [1, 2, 3]),
     ([-(2.0**31), 0, 2**31 - 1], [-(2**31), 0, 2**31 - 1]), ([1e10, 3e10], None), (["β", "a b"], None),
     ([False, True], None), (["False", "True"], None),
@@ -114,7 +107,7 @@ CLASSES: list[tuple[Any, list[int] | None]] = [
 
 
 @pytest.mark.parametrize(("classes", "labels"), CLASSES)
-def test_classes_are_labels_if_they_are_integers_and_else_have_names(classes: Any, labels: Any) -> None:
+def test_classes_are_labels_if_they_are_integers_and_else_have_names(classes, labels):
     X, y, test = split("wine" if len(classes) == 3 else "breast")
     fitted = SVC().fit(X, np.asarray(classes)[y])
     model = agreeing(fitted, test)
@@ -126,7 +119,7 @@ def test_classes_are_labels_if_they_are_integers_and_else_have_names(classes: An
     np.testing.assert_array_equal(names, fitted.predict(test).astype(names.dtype))
 
 
-def test_wrappers_are_replaced_by_their_estimator() -> None:
+def test_wrappers_are_replaced_by_their_estimator():
     X, y, _ = split("wine")
     fitted = SVC().fit(X, y)
     expected = model_bytes(svmfast.from_sklearn(fitted))
@@ -138,7 +131,7 @@ def test_wrappers_are_replaced_by_their_estimator() -> None:
 
 
 @pytest.mark.parametrize("outside", [True, False])
-def test_a_calibrated_machine_with_two_classes(outside: bool, tmp_path: Path) -> None:
+def test_a_calibrated_machine_with_two_classes(outside, tmp_path):
     """The labels are the estimator's, with probabilities and without; also from a skops file."""
     table, y = load_breast_cancer(return_X_y=True, as_frame=True)
     names = np.array(["worn", "normal"])[y]
@@ -161,60 +154,33 @@ def test_a_calibrated_machine_with_two_classes(outside: bool, tmp_path: Path) ->
     assert (tmp_path / "m").read_bytes() == model_bytes(model)
 
 
-def kernel_of_mine(a: FloatArray, b: FloatArray) -> Any:
-    return a @ b.T
-
-
-def changed(fitted: Any, name: str, value: Any) -> Any:
+def changed(fitted, name, value):
     setattr(fitted, name, value)
     return fitted
 
 
-MACHINES = "expected SVC, NuSVC, SVR, NuSVR, OneClassSVM or an estimator of svmfast.sklearn as the last step"
-ALONE = "or import the estimator in it, without probabilities"
-STEP = "of the pipeline"
-CANNOT = "which a model cannot compute; fit it with kernel='rbf', 'poly', 'linear' or 'sigmoid'"
-BEFORE = "only StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler can precede the machine"
 CALIBRATED = CalibratedClassifierCV
-#: Estimators to fit, or functions that make them of rows and labels; what is said of them.
-REFUSED: list[tuple[Any, str]] = [
+#: Estimators to fit, or functions that make them of rows and labels; how what is said of them begins.
+REFUSED = [
     (lambda X, y: SVC(), "the estimator is not fitted; call its fit first"),
-    (LinearSVC(dual=False), f"the estimator is a LinearSVC; {MACHINES}"),
-    (make_pipeline(StandardScaler(), LogisticRegression()),
-     f"step 'logisticregression' {STEP} is a LogisticRegression; {MACHINES}"),
-    (make_pipeline(StandardScaler(), PCA(3), SVC()),
-     f"step 'pca' {STEP} is a PCA; {BEFORE}, and a SimpleImputer as the first step"),
-    (lambda X, y: Pipeline([("nothing", None)]), f"every step {STEP} is passthrough; {MACHINES}"),
-    (lambda X, y: SVC(kernel="precomputed").fit(X @ X.T, y),
-     f"the estimator has the kernel 'precomputed', {CANNOT}"),
-    (make_pipeline(SVC(kernel=kernel_of_mine)), f"step 'svc' {STEP} has the kernel kernel_of_mine, {CANNOT}"),
-    (SVC(break_ties=True),
-     "the estimator has break_ties=True, which decides tied votes by the decision values; "
-     "set break_ties=False: ties then go to the first class, as in LIBSVM"),
-    (lambda X, y: changed(SVC().fit(X, y), "_intercept_", np.array([1.0, np.nan, 1])),
-     "the estimator holds nan or inf; fit it again"),
-    (lambda X, y: changed(SVC().fit(X, y), "_gamma", -1.0),
-     "the estimator has a negative gamma or degree; fit it again"),
-    (make_pipeline(MinMaxScaler(clip=True), StandardScaler(), SVC()),
-     f"step 'standardscaler' {STEP} follows a scaler that clips; "
-     "clip in the last scaler only, or scale once"),
-    (lambda X, y: make_pipeline(StandardScaler(), SVC()),
-     f"step 'standardscaler' {STEP} is not fitted; call its fit first"),
+    (LinearSVC(dual=False), "the estimator is a LinearSVC; expected SVC, NuSVC, SVR, NuSVR, OneClassSVM"),
+    (make_pipeline(StandardScaler(), PCA(3), SVC()), "step 'pca' of the pipeline is a PCA; only"),
+    (lambda X, y: Pipeline([("nothing", None)]), "every step of the pipeline is passthrough; expected"),
+    (lambda X, y: SVC(kernel="precomputed").fit(X @ X.T, y), "the estimator has the kernel 'precomputed',"),
+    (make_pipeline(SVC(kernel=linear_kernel)), "step 'svc' of the pipeline has the kernel linear_kernel,"),
+    (SVC(break_ties=True), "the estimator has break_ties=True, which decides tied votes by the"),
+    (lambda X, y: changed(SVC().fit(X, y), "_intercept_", np.array([1, np.nan, 1])), "the estimator holds"),
+    (lambda X, y: changed(SVC().fit(X, y), "_gamma", -1.0), "the estimator has a negative gamma or degree; "),
+    (make_pipeline(MinMaxScaler(clip=True), StandardScaler(), SVC()), "step 'standardscaler' of the"),
+    (lambda X, y: make_pipeline(StandardScaler(), SVC()), "step 'standardscaler' of the pipeline is not"),
     (lambda X, y: make_pipeline(StandardScaler().fit(X[:, :3]), SVC().fit(X, y)),
-     f"step 'svc' {STEP} has support vectors of 13 features, the step before it 3; "
-     "fit the pipeline as a whole"),
-    (make_pipeline(SimpleImputer(add_indicator=True), SVC()),
-     f"step 'simpleimputer' {STEP} adds columns (add_indicator); "
-     "expected an imputer that only replaces nan"),
-    (make_pipeline(SimpleImputer(missing_values=-1.0), SVC()),
-     f"step 'simpleimputer' {STEP} replaces -1.0; expected an imputer that only replaces nan"),
-    (CALIBRATED(SVC(), ensemble=False),
-     "the estimator has a sigmoid for each of 3 classes, but LIBSVM couples one for each pair; "
-     f"fit SVC with probability=True, {ALONE}"),
-    (lambda X, y: CALIBRATED(SVC(), cv=3, ensemble=True).fit(X, y == 1),
-     "the estimator is an ensemble of 3 calibrated estimators; fit it with ensemble=False"),
+     "step 'svc' of the pipeline has support vectors of 13 features, the step before it 3; fit the pipeline"),
+    (make_pipeline(SimpleImputer(add_indicator=True), SVC()), "step 'simpleimputer' of the pipeline adds"),
+    (make_pipeline(SimpleImputer(missing_values=-1.0), SVC()), "step 'simpleimputer' of the pipeline"),
+    (CALIBRATED(SVC(), ensemble=False), "the estimator has a sigmoid for each of 3 classes, but LIBSVM"),
+    (lambda X, y: CALIBRATED(SVC(), cv=3).fit(X, y == 1), "the estimator is an ensemble of 3 calibrated"),
     (lambda X, y: CALIBRATED(SVC(), method="isotonic", ensemble=False).fit(X, y == 1),
-     f"the estimator is calibrated by method='isotonic'; fit it with method='sigmoid', {ALONE}"),
+     "the estimator is calibrated by method='isotonic'; fit it with method='sigmoid', or import"),
     (lambda X, y: CALIBRATED(LinearSVC(), ensemble=False).fit(X, y == 1),
      "the estimator is calibrated, but a LinearSVC; expected SVC or NuSVC of scikit-learn"),
     (lambda X, y: CALIBRATED(SVC(), ensemble=False), "the estimator is not fitted; call its fit first"),
@@ -222,20 +188,21 @@ REFUSED: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("made", "message"), REFUSED)
-def test_other_estimators_are_refused_in_one_line(made: Any, message: str) -> None:
+def test_other_estimators_are_refused_in_one_line(made, message):
     X, y, _ = split("wine")
     with pytest.raises(UnsupportedError) as caught:
         svmfast.from_sklearn(made(X, y) if isfunction(made) else made.fit(X, y))
-    assert str(caught.value) == message
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
 
 
-def test_other_objects_have_the_wrong_type() -> None:
+def test_other_objects_have_the_wrong_type():
     for value in (3, np.zeros(3), {"kernel": "rbf"}, None, SVC):
         with pytest.raises((svmfast.errors.WrongTypeError, UnsupportedError)):
             svmfast.from_sklearn(value)
 
 
-PIPELINES: list[list[Any]] = [
+PIPELINES = [
     [StandardScaler()], [StandardScaler(with_std=False)], [StandardScaler(with_mean=False)], [MaxAbsScaler()],
     [MinMaxScaler((-1, 3), clip=True)], [RobustScaler(unit_variance=True, quantile_range=(10, 80))],
     [RobustScaler(with_centering=False)], [RobustScaler(with_scaling=False)],
@@ -245,7 +212,7 @@ PIPELINES: list[list[Any]] = [
 
 
 @pytest.mark.parametrize("steps", PIPELINES)
-def test_a_pipeline_and_its_model_give_the_same_answers(steps: list[Any]) -> None:
+def test_a_pipeline_and_its_model_give_the_same_answers(steps):
     """Of rows with a constant feature, some far outside those on which the scaler was fitted."""
     raw = load_wine()
     rows = np.column_stack([raw.data, np.full(len(raw.data), 7.0)])
@@ -257,47 +224,41 @@ def test_a_pipeline_and_its_model_give_the_same_answers(steps: list[Any]) -> Non
     assert model.scaling.class_names == ("class_0", "class_1", "class_2")
 
 
-@pytest.mark.parametrize("scoring", [None, "roc_auc", ["accuracy", "f1"]])
-def test_a_search_in_a_skops_file_imports(scoring: Any, tmp_path: Path) -> None:
-    x = np.random.default_rng(4).normal(size=(60, 2))
-    y = (x[:, 0] > 0).astype(int)
-    x[::9, 1] = np.nan
-    pipeline = make_pipeline(SimpleImputer(), StandardScaler(), SVC())
-    refit = "accuracy" if isinstance(scoring, list) else True
-    fitted = GridSearchCV(pipeline, {"svc__C": [1, 10]}, scoring=scoring, refit=refit, cv=2).fit(x, y)
+def test_a_search_in_a_skops_file_imports(tmp_path):
+    X, y, test = split("breast")
+    fitted = GridSearchCV(SVC(), {"C": [1, 10]}, scoring=["accuracy", "f1"], refit="f1", cv=2).fit(X, y)
     skops.io.dump(fitted, tmp_path / "grid.skops")
-    model, _ = model_of_file(tmp_path / "grid.skops")
-    assert np.array_equal(svmfast.predict(model, x).predicted, fitted.predict(x))
+    assert np.array_equal(
+        svmfast.predict(model_of_file(tmp_path / "grid.skops")[0], test).predicted, fitted.predict(test)
+    )
     fitted.scoring = os.system  # a function of another library
     skops.io.dump(fitted, tmp_path / "grid.skops")
     with pytest.raises(ModelFormatError, match=r"posix.system.*dump its best_estimator_"):
         model_of_file(tmp_path / "grid.skops")
 
 
-# --- missing values
-
 RNG = np.random.default_rng(3)
 WHOLE = RNG.normal(size=(90, 3)) * [1, 2, 0.5] + [0, 5, 1]
 LABELS = np.where(WHOLE[:, 0] + WHOLE[:, 1] > 5, 1, -1)
 HOLES = np.where(RNG.random(WHOLE.shape) < 0.1, np.nan, WHOLE)
 FRAME = pd.DataFrame(HOLES, columns=["a", "b", "c"])
-TRAIN: dict[str, Any] = {"C": 10, "gamma": 0.2}
+TRAIN = {"C": 10, "gamma": 0.2}
 
 
-def written(folder: Path, form: str, values: Any = HOLES) -> Path:
+def written(folder, form, values=HOLES):
     path, frame = folder / f"rows.{form}", pd.DataFrame(values, columns=["a", "b", "c"])
     frame.insert(0, "label", LABELS)
     frame.to_csv(path, index=False) if form == "csv" else frame.to_parquet(path)
     return path
 
 
-def replaced(values: Any) -> Any:
+def replaced(values):
     return np.where(np.isnan(HOLES), values, HOLES)
 
 
 @pytest.mark.parametrize(("how", "values"), [("zero", np.zeros(3)), ("mean", np.nanmean(HOLES, axis=0))])
 @pytest.mark.parametrize("form", ["csv", "parquet", "array", "frame"])
-def test_training_replaces_missing_values_and_keeps_how(tmp_path: Path, form: str, how: str, values: Any):
+def test_training_replaces_missing_values_and_keeps_how(tmp_path, form, how, values):
     table = form in ("csv", "parquet")
     given = written(tmp_path, form) if table else {"array": HOLES, "frame": FRAME}[form]
     labels = None if table else LABELS
@@ -314,13 +275,8 @@ def test_training_replaces_missing_values_and_keeps_how(tmp_path: Path, form: st
         assert np.array_equal(svmfast.predict(tmp_path / "model", rows).decisions, wanted)
 
 
-def test_what_the_model_keeps_can_be_overruled(tmp_path: Path) -> None:
-    rows, model, plain, out = (
-        written(tmp_path, "csv"),
-        tmp_path / "model",
-        tmp_path / "plain",
-        tmp_path / "out",
-    )
+def test_what_the_model_keeps_can_be_overruled(tmp_path):
+    rows, (model, plain, out) = written(tmp_path, "csv"), map(tmp_path.joinpath, ("model", "plain", "out"))
     whole = written(tmp_path, "parquet", WHOLE)
     for words in (("--missing", "mean", rows, model), (whole, plain)):
         assert program("train", "-q", *words).returncode == 0
@@ -336,7 +292,7 @@ def test_what_the_model_keeps_can_be_overruled(tmp_path: Path) -> None:
     assert out.read_text().split() == [f"{label:g}" for label in zeros]
 
 
-def test_what_cannot_be_replaced(tmp_path: Path) -> None:
+def test_what_cannot_be_replaced(tmp_path):
     none = np.where([True, False, False], np.nan, WHOLE)
     with pytest.raises(SvmfastError, match="column 'a' has no mean of finite numbers; leave it out"):
         svmfast.train(written(tmp_path, "csv", none), missing="mean")
@@ -351,7 +307,7 @@ def test_what_cannot_be_replaced(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [{}, {"strategy": "median"}, {"strategy": "constant", "fill_value": 3.5}])
 @pytest.mark.parametrize("steps", [(), (StandardScaler(),)])
-def test_a_pipeline_that_begins_with_an_imputer(options: dict[str, Any], steps: tuple[Any, ...]) -> None:
+def test_a_pipeline_that_begins_with_an_imputer(options, steps):
     fitted = make_pipeline(SimpleImputer(**options), *steps, SVC()).fit(FRAME, LABELS)
     model = svmfast.from_sklearn(fitted)
     for rows in (FRAME, HOLES):

@@ -1,7 +1,5 @@
 """Values on a lattice (pixels, ratings, scaled integers): integer dot products, their bound, their labels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings, target
@@ -9,7 +7,7 @@ from hypothesis import strategies as st
 from single_problems import Problem, check_alone, check_bounds, check_labels, worst_error
 
 from svmfast.kernels import DecisionEngine, Kernel
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import Rows
 
 #: Origin and step of typical values in files, and the number of levels.
 LATTICES = {
@@ -18,7 +16,7 @@ LATTICES = {
 }  # fmt: skip
 
 
-def engine_of(sv: FloatArray, gamma: float, rho: float = 0.0) -> DecisionEngine:
+def engine_of(sv, gamma, rho=0.0):
     """Return an engine of two classes, coefficients 1 and -1."""
     half = len(sv) // 2
     coef, sizes = np.r_[np.ones(half), -np.ones(len(sv) - half)][None], np.array([half, len(sv) - half])
@@ -29,13 +27,13 @@ class LatticeProblem(Problem):
     """An expansion whose values are on a lattice, written with six digits, and rows on it and off it."""
 
     def __init__(
-        self, seed: int, name: str, n: int, d: int, classes: int = 2, gamma: float = 1, density: float = 1,
-        mixed: bool = False,
-    ) -> None:  # fmt: skip
+        self, seed, name, n, d, classes = 2, gamma = 1, density = 1,
+        mixed = False,
+    ):  # fmt: skip
         rng = np.random.default_rng(seed)
         origin, step, levels = LATTICES[name]
 
-        def rows(count: int, columns: int) -> FloatArray:
+        def rows(count, columns):
             level = rng.integers(0, levels + 1, (count, columns))
             near = np.clip(level[:1] + rng.integers(-levels // 4, levels // 4 + 1, level.shape), 0, levels)
             values = origin + step * np.where(rng.random((count, 1)) < 0.5, level, near)
@@ -61,9 +59,7 @@ class LatticeProblem(Problem):
     d=st.integers(1, 21), classes=st.integers(1, 4), gamma=st.floats(-2, 2).map(lambda e: 10**e),
     density=st.sampled_from([1.0, 0.3]), mixed=st.booleans(),
 )  # fmt: skip
-def test_bound_holds_in_fifty_digits(
-    seed: int, name: str, n: int, d: int, classes: int, gamma: float, density: float, mixed: bool
-) -> None:
+def test_bound_holds_in_fifty_digits(seed, name, n, d, classes, gamma, density, mixed):
     problem = LatticeProblem(seed, name, n, d, classes, gamma, density, mixed)
     worst, share = worst_error(problem, problem.test)
     assert share > 0.4
@@ -73,7 +69,7 @@ def test_bound_holds_in_fifty_digits(
 
 @pytest.mark.parametrize("name", sorted(LATTICES))
 @pytest.mark.parametrize("density", [1.0, 0.2])
-def test_lattices_are_found(name: str, density: float) -> None:
+def test_lattices_are_found(name, density):
     """Zeros that are not stored must be on the lattice as well."""
     problem = LatticeProblem(1, name, n=200, d=30, gamma=5.0, density=density)
     # The step from 0 to 1e6 is not a multiple of 3.5e4: with zeros the lattice has 480 levels.
@@ -93,12 +89,12 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_other_values_are_not_a_lattice(name: str) -> None:
+def test_other_values_are_not_a_lattice(name):
     assert engine_of(*OTHERS[name])._sums.lattice == 0
 
 
 @pytest.mark.parametrize(("levels", "d"), [(255, 8000), (4000, 30), (4000, 40)])
-def test_sums_stay_below_two_to_the_31(levels: int, d: int) -> None:
+def test_sums_stay_below_two_to_the_31(levels, d):
     """Rows of the largest integers; if more columns could make the sum overflow, integers are not used."""
     sv = np.where(np.random.default_rng(3).random((24, d)) < 0.5, 0, levels).astype(float)
     sv[0], sv[1] = 0, levels
@@ -111,7 +107,7 @@ def test_sums_stay_below_two_to_the_31(levels: int, d: int) -> None:
     assert (np.abs(values - engine.decision_values(rows, libsvm_order=True)) <= bounds).all()
 
 
-def test_bound_where_most_exponents_are_huge() -> None:
+def test_bound_where_most_exponents_are_huge():
     """Kernel values of 2^-150000 beside others near 1: only the error of the exponents counts."""
     rng = np.random.default_rng(4)
     near = 128.0 + rng.integers(-1, 2, (19, 6))
@@ -125,11 +121,8 @@ def test_bound_where_most_exponents_are_huge() -> None:
 @pytest.mark.parametrize(("scale", "off", "gamma"), [
     (2.0**-340, 0.0, 2.0**440), (1.0, 2e-6, 5e3), (2.0**340, 2e-6, 1e-201), (2e154, 2e-6, 1.25e-305),
 ])  # fmt: skip
-def test_bound_at_any_scale(scale: float, off: float, gamma: float) -> None:
-    """Equal vectors whose columns may be a little off a lattice, and a row one step away.
-
-    Squares of distances from a lattice of 2e154 would leave the range of doubles.
-    """
+def test_bound_at_any_scale(scale, off, gamma):
+    """Equal vectors, maybe a little off a lattice; squares of distances of 2e154 would leave the range."""
     sv = np.full((4, 3), np.array([1.0, 1.01, 1.02 + off]) * scale)
     coef = np.full((3, 4), [[1.0], [2.0], [3.0]])
     problem = Problem.of(Kernel("rbf", gamma), sv, coef, [0, 1, 2, 3])
@@ -137,7 +130,7 @@ def test_bound_at_any_scale(scale: float, off: float, gamma: float) -> None:
     assert bool(problem.engine._sums.lattice) == (scale <= 1)
 
 
-def test_bound_is_smaller_than_that_of_single_precision() -> None:
+def test_bound_is_smaller_than_that_of_single_precision():
     """Integers are exact: the bound no longer grows with the number of columns."""
     rng = np.random.default_rng(5)
     level, medians = rng.integers(0, 256, (300, 400)), []
@@ -153,7 +146,7 @@ def test_bound_is_smaller_than_that_of_single_precision() -> None:
 @pytest.mark.parametrize("classes", [1, 2, 3, 6])
 @pytest.mark.parametrize("name", ["pixels", "strokes", "three digits"])
 @pytest.mark.parametrize("density", [1.0, 0.1])
-def test_labels_are_the_vote_in_libsvms_order(classes: int, name: str, density: float, mixed: bool) -> None:
+def test_labels_are_the_vote_in_libsvms_order(classes, name, density, mixed):
     problem = LatticeProblem(classes, name, 400, 40, classes, 8.0, density, mixed)
     assert problem.engine._sums.lattice
     rng, (_, step, levels) = np.random.default_rng(3), LATTICES[name]
@@ -165,7 +158,7 @@ def test_labels_are_the_vote_in_libsvms_order(classes: int, name: str, density: 
 
 
 @pytest.mark.parametrize("value", [1e308, -1e308, 1e17, 1e-17, 5e-324, 255.5, -1.0])
-def test_rows_far_off_the_lattice_use_single_precision(value: float) -> None:
+def test_rows_far_off_the_lattice_use_single_precision(value):
     sv = np.random.default_rng(2).integers(0, 256, (60, 12)).astype(float)
     sv[0], sv[1] = 0, 255
     engine = engine_of(sv, 1e-5)

@@ -1,20 +1,16 @@
 """LIBSVM model text against LIBSVM itself: the same bytes out, the same numbers in."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from libsvm import svm as libsvm
-from numpy.typing import NDArray
 
 from svmfast import _core
 from svmfast.errors import UnsupportedError
@@ -31,11 +27,11 @@ MODELS = Path(__file__).parents[2] / "fixtures" / "models"
 NOT_AS_LIBSVM_WRITES = {"crlf", "no_last_newline", "thunder_order_prob", "tie_votes_prob"}
 
 
-def read(text: bytes) -> KernelExpansion:
+def read(text):
     return parse_libsvm_model(text, "m")[0]
 
 
-def assert_same_as_libsvm(ours: KernelExpansion, path: Path) -> None:
+def assert_same_as_libsvm(ours, path):
     """Compare with LIBSVM's own svm_model of a file, number by number."""
     pointer = libsvm.libsvm.svm_load_model(str(path).encode())
     assert pointer, "LIBSVM refuses the model"
@@ -68,7 +64,7 @@ def assert_same_as_libsvm(ours: KernelExpansion, path: Path) -> None:
         assert theirs.SV[i][b - a].index == -1
 
 
-def training_rows(rng: np.random.Generator, n: int, kernel: int) -> list[dict[int, float]]:
+def training_rows(rng, n, kernel):
     if kernel == 4:  # a linear kernel, precomputed, with serial numbers
         x = rng.normal(size=(n, 3))
         return [{0: i + 1, **dict(enumerate(map(float, x @ x[i]), 1))} for i in range(n)]
@@ -80,9 +76,7 @@ def training_rows(rng: np.random.Generator, n: int, kernel: int) -> list[dict[in
 @pytest.mark.parametrize("probability", [0, 1])
 @pytest.mark.parametrize("kernel", range(5))
 @pytest.mark.parametrize(("svm_type", "k"), [(0, 2), (0, 4), (1, 2), (1, 3), (2, 1), (3, 2), (4, 2), (0, 1)])
-def test_libsvms_own_files_round_trip_byte_for_byte(
-    svm_type: int, k: int, kernel: int, probability: int, tmp_path: Path
-) -> None:
+def test_libsvms_own_files_round_trip_byte_for_byte(svm_type, k, kernel, probability, tmp_path):
     rng = np.random.default_rng(100 * svm_type + 10 * k + kernel)
     rows = training_rows(rng, 36, kernel)
     y = rng.normal(size=36) if svm_type >= 3 else np.array([7 * (i % k) - 10 for i in range(36)])
@@ -99,7 +93,7 @@ def test_libsvms_own_files_round_trip_byte_for_byte(
 
 
 @pytest.mark.parametrize("path", sorted(MODELS.glob("*.model")), ids=lambda p: p.stem)
-def test_fixture_models_are_read_as_libsvm_reads_them(path: Path, tmp_path: Path) -> None:
+def test_fixture_models_are_read_as_libsvm_reads_them(path, tmp_path):
     model, again = load_model(path), tmp_path / "again"
     assert isinstance(model, KernelExpansion)
     again.write_bytes(libsvm_model_bytes(model))
@@ -108,7 +102,7 @@ def test_fixture_models_are_read_as_libsvm_reads_them(path: Path, tmp_path: Path
         assert_same_as_libsvm(model, place)
 
 
-def awkward_floats(rng: np.random.Generator) -> NDArray[np.float64]:
+def awkward_floats(rng):
     """Return finite doubles of kinds that stress number text."""
     uniform, n = rng.uniform(-1, 1, 50), range(50)
     values = np.array([
@@ -122,21 +116,21 @@ def awkward_floats(rng: np.random.Generator) -> NDArray[np.float64]:
     return values[np.isfinite(values)]
 
 
-def tokens(text: bytes) -> Any:
+def tokens(text):
     """Return what the native reader finds in a text: labels, three arrays of rows, and more."""
     tokenizer = _core.SvmlightTokenizer(False, False, False, False, 1)
     tokenizer.feed(bytearray(text + bytes(_core.TEXT_PADDING)), 0, len(text), 1)
     return tokenizer.take()
 
 
-def read_alone(token: str) -> list[NDArray[np.float64]]:
+def read_alone(token):
     """Return the labels that the native reader finds in a line with this token, and that of models."""
     return [tokens(token.encode() + b"\n")[0], ModelText(token.encode(), "").numbers_at(0, 1, "float64")[0]]
 
 
 @settings(max_examples=3 * settings.default.max_examples)
 @given(st.integers(0, 2**32 - 1))
-def test_numbers_are_printed_as_c_prints_them(seed: int) -> None:
+def test_numbers_are_printed_as_c_prints_them(seed):
     values = awkward_floats(np.random.default_rng(seed))
     n = len(values)
     text = _core.write_rows(values[None, :], np.arange(n + 1), np.zeros(n, np.int32), values, 1, 8)
@@ -157,7 +151,7 @@ OTHERS = "nan inf -inf infinity 0x10 1_0 1e 1e+ --1 +-1 1f 1.2.3 \u0661"
 
 @settings(max_examples=6 * settings.default.max_examples)
 @given(st.from_regex(r"[+-]?[0-9]{0,30}\.?[0-9]{0,30}([eE][+-]?[0-9]{1,4})?", fullmatch=True))
-def test_numbers_are_read_as_python_reads_them(token: str) -> None:
+def test_numbers_are_read_as_python_reads_them(token):
     for other in OTHERS.split():
         assert [len(found) for found in read_alone(other)] == [0, 0], other
     try:
@@ -171,30 +165,26 @@ def test_numbers_are_read_as_python_reads_them(token: str) -> None:
 
 
 TEXT = (MODELS / "iris_c_rbf_prob.model").read_bytes()
-
-
 HEADER, VECTORS = TEXT.split(b"SV\n")
 KEYS = HEADER.splitlines(keepends=True)
+FORMS = [
+    TEXT,
+    TEXT.replace(b"\n", b"\r\n"),
+    TEXT.replace(b" \n", b"\n"),
+    TEXT.replace(b"\n", b" \t\n"),
+    HEADER.replace(b"\n", b" ") + b"\nSV\n" + VECTORS,
+    TEXT + b"\n \r\n",
+    b"\n" + TEXT,
+    # Any order that LIBSVM reads: the number of classes first. Parameters that the kernel lacks.
+    b"".join([KEYS[3], *reversed(KEYS[:3] + KEYS[4:])]) + b"SV\n" + VECTORS,
+    TEXT.replace(b"kernel_type rbf\n", b"kernel_type rbf\ndegree 3\ncoef0 0\n"),
+    # The last line end is missing, or half of it: this is reported.
+    *(TEXT[:-1] + end for end in (b"", b"\r", b"\n\r", b"\n \r", b"\n\r\n\r")),
+]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        TEXT,
-        TEXT.replace(b"\n", b"\r\n"),
-        TEXT.replace(b" \n", b"\n"),
-        TEXT.replace(b"\n", b" \t\n"),
-        HEADER.replace(b"\n", b" ") + b"\nSV\n" + VECTORS,
-        TEXT + b"\n \r\n",
-        b"\n" + TEXT,
-        # Any order that LIBSVM reads: the number of classes first. Parameters that the kernel lacks.
-        b"".join([KEYS[3], *reversed(KEYS[:3] + KEYS[4:])]) + b"SV\n" + VECTORS,
-        TEXT.replace(b"kernel_type rbf\n", b"kernel_type rbf\ndegree 3\ncoef0 0\n"),
-        # The last line end is missing, or half of it: this is reported.
-        *(TEXT[:-1] + end for end in (b"", b"\r", b"\n\r", b"\n \r", b"\n\r\n\r")),
-    ],
-)
-def test_other_forms_of_a_text_are_read(text: bytes) -> None:
+@pytest.mark.parametrize("text", FORMS)
+def test_other_forms_of_a_text_are_read(text):
     model, warnings = parse_libsvm_model(text, "m")
     assert libsvm_model_bytes(model) == TEXT
     line = text.count(b"\n") + 1
@@ -205,7 +195,7 @@ def test_other_forms_of_a_text_are_read(text: bytes) -> None:
         assert (loaded.format, loaded.text) == ("libsvm-model", text)
 
 
-def test_no_features_and_no_support_vectors() -> None:
+def test_no_features_and_no_support_vectors():
     for text in (
         # As svm-train writes for rows that have only labels.
         b"svm_type epsilon_svr\nkernel_type rbf\ngamma 0\nnr_class 2\ntotal_sv 1\nrho -2.5\nSV\n0 \n",
@@ -216,30 +206,21 @@ def test_no_features_and_no_support_vectors() -> None:
         assert model.decision_values(Rows.from_dense([[1.0, 2.0]])).tolist() == [[2.5]]
 
 
-ONE = KernelExpansion(
-    Head("c_svc", np.array([1, -1])),
-    Kernel("rbf", 0.5),
-    Rows(np.array([0, 2]), np.array([0, 1], np.int32), np.array([1.0, 0.0]), 2),
-    np.array([[0.5]]),
-    np.array([0.25]),
-    np.array([1, 0]),
-)
-NAN = Rows(ONE.sv.indptr, ONE.sv.indices, np.array([1, np.nan]), 2)
+ONE = read((MODELS / "breast_c_rbf.model").read_bytes())
+NAN = Rows(ONE.sv.indptr, ONE.sv.indices, ONE.sv.values * np.nan, ONE.sv.n_columns)
 LABELS = "LIBSVM's labels are 32-bit integers; choose smaller labels"
+CHANGES = [
+    ({"sv": NAN}, "a model with nan or inf in SV cannot be saved"),
+    ({"sv_coef": ONE.sv_coef * np.inf}, "a model with nan or inf in sv_coef cannot be saved"),
+    ({"rho": np.array([np.nan])}, "a model with nan or inf in rho cannot be saved"),
+    ({"kernel": Kernel("rbf", np.nan)}, "a model with nan or inf in gamma or coef0 cannot be saved"),
+    ({"head": Head("c_svc", np.array([2**31, 0]))}, LABELS),
+    ({"head": Head("c_svc", np.array([-(2**31) - 1, 0]))}, LABELS),
+]
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"sv": NAN}, "a model with nan or inf in SV cannot be saved"),
-        ({"sv_coef": np.array([[np.inf]])}, "a model with nan or inf in sv_coef cannot be saved"),
-        ({"rho": np.array([np.nan])}, "a model with nan or inf in rho cannot be saved"),
-        ({"kernel": Kernel("rbf", np.nan)}, "a model with nan or inf in gamma or coef0 cannot be saved"),
-        ({"head": Head("c_svc", np.array([2**31, 0]))}, LABELS),
-        ({"head": Head("c_svc", np.array([-(2**31) - 1, 0]))}, LABELS),
-    ],
-)
-def test_models_that_libsvm_cannot_read_are_not_written(changes: dict[str, Any], message: str) -> None:
+@pytest.mark.parametrize(("changes", "message"), CHANGES)
+def test_models_that_libsvm_cannot_read_are_not_written(changes, message):
     with pytest.raises(UnsupportedError) as caught:
         libsvm_model_bytes(replace(ONE, **changes))
     assert str(caught.value) == message

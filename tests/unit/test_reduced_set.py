@@ -1,9 +1,6 @@
 """Reduced sets against slow twins: the objective and gradient, the least squares, the starts."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +16,7 @@ from svmfast.methods.compress.reduced_set import (
     optimize,
     solve_coefficients,
 )
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import Rows
 
 RBF = Kernel("rbf", 0.2)
 KERNELS = [
@@ -31,7 +28,7 @@ KERNELS = [
 class Case:
     """Random rows, targets and a reduced set; `decisions` is the twin, written from LIBSVM's definition."""
 
-    def __init__(self, kernel: Kernel, sizes: list[int], *, n: int = 75, d: int = 6, density: float = 1.0):
+    def __init__(self, kernel, sizes, *, n=75, d=6, density=1.0):
         rng = np.random.default_rng(5)
         k, m = len(sizes), sum(sizes)
         width, pairs = max(k - 1, 1), max(k * (k - 1) // 2, 1)
@@ -42,11 +39,11 @@ class Case:
         vectors, coef, rho = rng.normal(size=(m, d)), rng.normal(size=(width, m)), rng.normal(size=pairs)
         self.reduced = ReducedSet(vectors, coef, rho, np.array(sizes))
 
-    def target(self, threads: int = 1) -> Target:
+    def target(self, threads=1):
         known = Rows.from_dense(self.x), self.x.shape[1], self.winner, self.values, self.weight
         return Target(self.kernel, *known, threads=threads)
 
-    def decisions(self, s: ReducedSet) -> FloatArray:
+    def decisions(self, s):
         kernel = self.kernel.matrix(self.x, s.vectors)
         if self.k == 1:
             return kernel @ s.coef.T - s.rho
@@ -61,14 +58,14 @@ class Case:
             out[row] = [mine[min(t, other), max(t, other)] for other in range(self.k) if other != t]
         return out
 
-    def objective(self, s: ReducedSet) -> float:
+    def objective(self, s):
         return 0.5 * float(np.sum(self.weight * (self.decisions(s) - self.values) ** 2))
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: f"{k.kind}{k.degree}")
 @pytest.mark.parametrize("sizes", [[13], [5, 0, 30, 9]], ids=["one function", "four classes"])
 @pytest.mark.parametrize("density", [1.0, 0.1])
-def test_value_and_gradient(kernel: Kernel, sizes: list[int], density: float) -> None:
+def test_value_and_gradient(kernel, sizes, density):
     """By the optimizer's array, whose parts are vectors, coefficients and offsets in units of their own."""
     case = Case(kernel, sizes, density=density, d=6 if density == 1 else 40)
     s, target = case.reduced, case.target(2)
@@ -88,7 +85,7 @@ def test_value_and_gradient(kernel: Kernel, sizes: list[int], density: float) ->
         assert gradient @ direction == pytest.approx((high - low) / (2 * step), rel=1e-6, abs=1e-6)
 
 
-def test_sums_do_not_depend_on_threads() -> None:
+def test_sums_do_not_depend_on_threads():
     case = Case(RBF, [7, 12, 9], n=2000)
     one, four = case.target(1).gradient(case.reduced), case.target(4).gradient(case.reduced)
     for a, b in zip(one, four, strict=True):
@@ -96,7 +93,7 @@ def test_sums_do_not_depend_on_threads() -> None:
 
 
 @pytest.mark.parametrize("sizes", [[9], [4, 3, 5]])
-def test_least_squares_is_the_minimum(sizes: list[int]) -> None:
+def test_least_squares_is_the_minimum(sizes):
     case = Case(RBF, sizes, n=300)
     solved = solve_coefficients(case.target(2), case.reduced.vectors, case.reduced.sizes)
     value, _, *slopes = case.target(2).gradient(solved)
@@ -106,7 +103,7 @@ def test_least_squares_is_the_minimum(sizes: list[int]) -> None:
         assert np.abs(slope).max() < 1e-5 * max(1.0, np.abs(solved.coef).max())
 
 
-def test_least_squares_survives_equal_vectors() -> None:
+def test_least_squares_survives_equal_vectors():
     case = Case(RBF, [6])
     vectors = case.reduced.vectors[:2]
     repeated, alone = (
@@ -116,7 +113,7 @@ def test_least_squares_survives_equal_vectors() -> None:
     assert repeated == pytest.approx(alone, rel=1e-6)
 
 
-def test_optimization_recovers_a_small_expansion() -> None:
+def test_optimization_recovers_a_small_expansion():
     """An expansion of four vectors is found again from a start nearby."""
     case = Case(RBF, [4], n=400)
     case.values = case.decisions(case.reduced)
@@ -129,7 +126,7 @@ def test_optimization_recovers_a_small_expansion() -> None:
     assert target.error(moved.reduced) < 1e-9
 
 
-def test_optimization_stops_by_held_out_rows() -> None:
+def test_optimization_stops_by_held_out_rows():
     case, other = Case(Kernel("rbf", 0.5), [25]), Case(Kernel("rbf", 0.5), [25])
     other.values = -case.values
     moved = optimize(case.target(), case.reduced, held_out=other.target(), max_iterations=5000, patience=2)
@@ -143,33 +140,33 @@ def test_optimization_stops_by_held_out_rows() -> None:
     ([10.0, 9.9999, 9.9998, 1], 40, 40),  # gains of less than a thousandth are accepted but do not count
     ([10.0, float("nan"), 11, 1], 0, 40),
 ])  # fmt: skip
-def test_early_stop(errors: list[float], best_iteration: int, stops_at: int | None) -> None:
+def test_early_stop(errors, best_iteration, stops_at):
     """Two checks of patience, one check in 20 iterations."""
     left = iter(errors)
-    held_out: Any = SimpleNamespace(error=lambda _: next(left))
-    sets: Any = {iteration: object() for iteration in range(0, 20 * len(errors), 20)}
+    held_out = SimpleNamespace(error=lambda _: next(left))
+    sets = {iteration: object() for iteration in range(0, 20 * len(errors), 20)}
     best = EarlyStop(held_out, sets[0], patience=2)
     stopped = next((at for at in list(sets)[1:] if best.check(sets[at], at)), None)
     assert (best.best, stopped) == (sets[best_iteration], stops_at)
 
 
-def starting(how: str, count: int, width: int = 2, gamma: float = 0.5) -> tuple[FloatArray, ...]:
+def starting(how, count, width=2, gamma=0.5):
     rng = np.random.default_rng(2)
     sv, coef = rng.normal(size=(60, 3)), rng.normal(size=(2, 60))[:width]
-    options: Any = {"n_columns": 3, "seed": 1, "memory": 1 << 30}
+    options = {"n_columns": 3, "seed": 1, "memory": 1 << 30}
     return sv, coef, start_vectors(how, Kernel("rbf", gamma), Rows.from_dense(sv), coef, count, **options)
 
 
 @pytest.mark.parametrize("how", ["kmeans", "lars"])
 @pytest.mark.parametrize("count", [0, 1, 7, 59, 60])
-def test_starts_give_as_many_vectors_as_asked(how: str, count: int) -> None:
+def test_starts_give_as_many_vectors_as_asked(how, count):
     *_, vectors = starting(how, count)
     assert vectors.shape == (count, 3)
     assert len(np.unique(vectors, axis=0)) == count
     np.testing.assert_array_equal(vectors, starting(how, count)[-1])
 
 
-def test_lars_takes_what_scikit_learn_takes_from_omega() -> None:
+def test_lars_takes_what_scikit_learn_takes_from_omega():
     """Against LARS on the paper's own design matrix, Omega = S^(1/2) U^T with columns of unit length."""
     sv, coef, found = starting("lars", 5, width=1, gamma=2.0)
     gram, c = Kernel("rbf", 2.0).matrix(sv, sv), float(np.abs(coef).max())

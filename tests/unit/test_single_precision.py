@@ -1,9 +1,6 @@
 """Labels from single precision: bounds against 50 digits, labels against LIBSVM's own order."""
 
-from __future__ import annotations
-
 import itertools
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,10 +9,10 @@ from hypothesis import strategies as st
 from single_problems import Problem, check_alone, check_bounds, check_labels
 
 from svmfast.kernels import DecisionEngine, Kernel, pairwise_coefficients
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import Rows
 
 
-def function(kernel: Kernel, sv: Any, coef: Any = 1.0) -> DecisionEngine:
+def function(kernel, sv, coef=1.0):
     """Return an engine of one decision function without rho."""
     sv = sv if isinstance(sv, Rows) else Rows.from_dense(sv)
     return DecisionEngine(kernel, sv, np.ones((1, len(sv))) * coef, np.zeros(1), None)
@@ -36,19 +33,15 @@ def test_bound_holds_in_fifty_digits(kind, seed, n, d, classes, gamma, sign, coe
     assert kind == "rbf" or gamma > 10 or share == (0 if problem.engine._sums.scattered else 1)
 
 
-KERNELS = [
-    *(Kernel("rbf", gamma) for gamma in (1e-4, 0.01, 1.0)),
-    Kernel("polynomial", 0.1, 1.0, 2),
-    Kernel("polynomial", 0.1, 0.0, 3),
-    Kernel("sigmoid", 0.05, -0.5),
-]
+OTHERS = ("polynomial", 0.1, 1.0, 2), ("polynomial", 0.1, 0.0, 3), ("sigmoid", 0.05, -0.5)
+KERNELS = [Kernel(*numbers) for numbers in (*(("rbf", gamma) for gamma in (1e-4, 0.01, 1.0)), *OTHERS)]
 
 
 @pytest.mark.parametrize("mixed", [False, True])
 @pytest.mark.parametrize("classes", [1, 2, 3, 5])
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: f"{k.kind}-{k.gamma:g}-{k.degree}")
 @pytest.mark.parametrize("density", [1.0, 0.15])
-def test_labels_are_the_vote_in_libsvms_order(classes: int, kernel: Kernel, density: float, mixed: bool):
+def test_labels_are_the_vote_in_libsvms_order(classes, kernel, density, mixed):
     scale = 1.0 if kernel.kind == "rbf" else 0.3
     problem = Problem(classes, 400, 24, classes, kernel, scale, density, mixed)
     rng = np.random.default_rng(3)
@@ -58,7 +51,7 @@ def test_labels_are_the_vote_in_libsvms_order(classes: int, kernel: Kernel, dens
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e-17, -1e-17, 3e-16, -3e-16, 1e-9, -1e-9, 0.01, -0.01])
-def test_rows_on_the_boundary(offset: float) -> None:
+def test_rows_on_the_boundary(offset):
     """rho is the row's own value in LIBSVM's order, or next to it: its label hangs on the last bit."""
     problem = Problem(5, 300, 12, 2, Kernel("rbf", 0.1))
     row = Rows.from_dense(problem.test[:1])
@@ -70,7 +63,7 @@ def test_rows_on_the_boundary(offset: float) -> None:
     assert counts == (abs(offset) > 1e-3, abs(offset) < 1e-12)
 
 
-def test_one_open_pair_of_three_classes() -> None:
+def test_one_open_pair_of_three_classes():
     """Single precision answers if the pair on the boundary cannot change the winner, ties included."""
     problem = Problem(5, 300, 12, 3, Kernel("rbf", 0.1))
     row = Rows.from_dense(problem.test[:1])
@@ -90,10 +83,7 @@ def test_one_open_pair_of_three_classes() -> None:
         assert counts.single == (outcomes[0] == outcomes[1])
 
 
-# One-hot data: counts of shared features, and a table of kernel values.
-
-
-def check_one_hot(sv: FloatArray, test: FloatArray, sizes: list[int], gamma: float, alone: Any) -> None:
+def check_one_hot(sv, test, sizes, gamma, alone):
     rng, pairs = np.random.default_rng(6), len(sizes) * (len(sizes) - 1) // 2
     coef, rho, nr_sv = rng.normal(0, 5, (len(sizes) - 1, len(sv))), rng.normal(0, 1, pairs), np.array(sizes)
     engine = DecisionEngine(Kernel("rbf", gamma=gamma), Rows.from_dense(sv), coef, rho, nr_sv)
@@ -110,7 +100,7 @@ def check_one_hot(sv: FloatArray, test: FloatArray, sizes: list[int], gamma: flo
 @pytest.mark.parametrize(
     ("most", "value"), [(9, 1.0), (15, -0.5), (16, 1.0), (31, 2.0), (40, 1.0), (255, 0.25)]
 )
-def test_one_hot_values(most: int, value: float, sizes: list[int]) -> None:
+def test_one_hot_values(most, value, sizes):
     """Tables of 16 and 32 numbers and larger ones; rows with another value, and with unknown features."""
     rng, d = np.random.default_rng(most), 2 * most + 5
     sv = np.where(rng.permuted(np.tile(np.arange(d) < most, (230, 1)), axis=1), value, 0.0)
@@ -120,7 +110,7 @@ def test_one_hot_values(most: int, value: float, sizes: list[int]) -> None:
     check_one_hot(sv, test, sizes, 2.0 / (most * value**2), [slice(1), slice(50)])
 
 
-def test_one_hot_rows_of_any_length_together() -> None:
+def test_one_hot_rows_of_any_length_together():
     """Each row reads the smallest table that holds what it can share; the values do not tell which."""
     rng = np.random.default_rng(6)
     sv = (rng.random((150, 120)) < rng.random((150, 1))).astype(float)
@@ -129,16 +119,13 @@ def test_one_hot_rows_of_any_length_together() -> None:
     check_one_hot(sv, test, [70, 80], 0.02, [slice(i, i + 1) for i in range(len(test))])
 
 
-# The range of the proof.
-
-
-def proves(kernel: Kernel, sv: Any, coef: float = 1.0) -> bool:
+def proves(kernel, sv, coef=1.0):
     """Whether single precision proves the values of the support vectors."""
     engine = function(kernel, sv, coef)
     return bool(np.isfinite(engine.single_values(Rows.from_dense(sv))[1]).all())
 
 
-def test_the_range_of_the_proof() -> None:
+def test_the_range_of_the_proof():
     """The bound presumes coefficients and features whose products are far from both ends of doubles."""
     sv = np.array([[0.25, 1.0], [1.25, -0.5], [0.5, 0.75]])
     rbf = Kernel("rbf", 1.0)
@@ -160,7 +147,7 @@ def test_the_range_of_the_proof() -> None:
 
 @pytest.mark.parametrize("gamma", [1e-120, 1e-99, 1.0, 1e99, 1e140])
 @pytest.mark.parametrize("size", [2e-199, 1.0, 5e198])
-def test_the_polynomial_in_front_does_not_leave_the_range(gamma: float, size: float) -> None:
+def test_the_polynomial_in_front_does_not_leave_the_range(gamma, size):
     """Its coefficients, a gamma x and a (gamma x)^2, for the vectors and rows for which they are largest."""
     x, rows = (np.array([each]).T / np.sqrt(gamma) for each in ([0.5, -0.5, 0.25, -0.25], [0.01, 0.9]))
     coef = np.array([[1.0, -0.75, 0.5, 0.3]]) * size
@@ -170,24 +157,15 @@ def test_the_polynomial_in_front_does_not_leave_the_range(gamma: float, size: fl
     assert (bound < 1e-10 * size) == (1e-100 < gamma < 1e100)
 
 
-EXTREMES = [
-    *(
-        Kernel("polynomial", gamma, coef0, degree)
-        for gamma in (0.0, 1e-120, 1e-90, 0.1, -0.1, 1e30, -1e120)
-        for coef0 in (0.0, 1e-40, -1e25)
-        for degree in (0, 1, 3, 64, 65, 10**9)
-    ),
-    *(
-        Kernel("sigmoid", gamma, coef0)
-        for gamma in (0.0, 1e-120, 1e-40, 1e-90, -0.1, 1e30, -1e120)
-        for coef0 in (0.0, 1e-40, -1e25, 1e120)
-    ),
-    *(Kernel("rbf", gamma) for gamma in (1e-120, 1e-80, 1e-30, 1.0, 1e30, 1e80)),
-]
+GAMMAS = (0.0, 1e-120, 1e-90, 0.1, -0.1, 1e30, -1e120)
+POLYNOMIALS = itertools.product(["polynomial"], GAMMAS, (0.0, 1e-40, -1e25), (0, 1, 3, 64, 65, 10**9))
+SIGMOIDS = itertools.product(["sigmoid"], (*GAMMAS, 1e-40), (0.0, 1e-40, -1e25, 1e120))
+RBFS = itertools.product(["rbf"], (1e-120, 1e-80, 1e-30, 1.0, 1e30, 1e80))
+EXTREMES = [Kernel(*numbers) for numbers in itertools.chain(POLYNOMIALS, SIGMOIDS, RBFS)]
 
 
 @pytest.mark.parametrize("kernel", EXTREMES, ids=lambda k: f"{k.kind}-{k.gamma:g}-{k.coef0:g}-{k.degree}")
-def test_extreme_parameters_and_rows(kernel: Kernel) -> None:
+def test_extreme_parameters_and_rows(kernel):
     """Of numbers that leave the range of floats nothing is claimed, and what is claimed holds."""
     problem = Problem(3, 12, 4, 2, kernel)
     factors = np.r_[
@@ -207,11 +185,8 @@ def test_extreme_parameters_and_rows(kernel: Kernel) -> None:
 @pytest.mark.parametrize("kind", ["polynomial", "sigmoid", "rbf"])
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("width", [5, 127, 128, 129, 256, 300, 700])
-def test_many_features_are_summed_in_chains(kind: str, classes: int, width: int) -> None:
-    """Chains that end with the row and ones that do not; in tiles of every size a row has the same values.
-
-    The worst rows: equal features round equally, and signs that alternate cancel; errors of all terms add up.
-    """
+def test_many_features_are_summed_in_chains(kind, classes, width):
+    """In the worst rows equal features round equally, and signs that alternate cancel; all errors add up."""
     problem = Problem(1, 40, width, classes, Kernel(kind, 0.5 / width, 0.1, 3))
     test = np.vstack([problem.test, problem.test + 0.01])
     assert check_bounds(problem, test) == 1
@@ -223,12 +198,12 @@ def test_many_features_are_summed_in_chains(kind: str, classes: int, width: int)
     assert check_bounds(problem, np.array([x, x * signs, x * 3, x * 1e-3, np.eye(width)[0]])) == 1
 
 
-def worst(found: Any, true: Any) -> float:
+def worst(found, true):
     """Return the largest relative error of a function; the reference are long doubles."""
     return float((np.abs(found - true) / np.abs(true)).max())
 
 
-def error_of_tanh() -> float:
+def error_of_tanh():
     """Over every exponent of a float."""
     mantissas = np.r_[np.linspace(1, 2, 400, endpoint=False), np.random.default_rng(0).uniform(1, 2, 400)]
     exponents = np.r_[np.arange(-120, 59), np.repeat(np.arange(-5, 4), 100)]
@@ -239,7 +214,7 @@ def error_of_tanh() -> float:
     return worst(engine.single_values(Rows.from_dense(t[:, None]))[0][:, 0], np.tanh(t.astype(np.longdouble)))
 
 
-def error_of_exp2(first: float, last: float) -> float:
+def error_of_exp2(first, last):
     """For 2^t: of a support vector without entries, a row's kernel value is 2^t with t its scaled square."""
     log2e = 1.4426950408889634
     norm = np.sqrt(np.linspace(first, last, 100_001))
@@ -249,7 +224,7 @@ def error_of_exp2(first: float, last: float) -> float:
     return worst(values, np.exp2(t.astype(np.longdouble)))
 
 
-def error_of_remainder(first: float, last: float) -> float:
+def error_of_remainder(first, last):
     """For exp(t) - 1 - t - t^2/2: of two vectors at 1 and -1 only the first has a coefficient."""
     coef = np.array([np.exp(0.25), 0.0])
     t = np.linspace(first, last, 100_001).astype(np.float32).astype(np.longdouble)
@@ -260,7 +235,7 @@ def error_of_remainder(first: float, last: float) -> float:
     return worst(found, np.expm1(t) - t - t * t / 2)
 
 
-def test_errors_are_those_stated() -> None:
+def test_errors_are_those_stated():
     """docs/single-precision.md: 1.9e-7, 2.5e-7 and 3.3e-7 were measured, 2^-21, 2^-20, 2^-19 assumed."""
     assert np.finfo(np.longdouble).eps < 1e-18  # or the reference would need another number
     ranges = (0.0, 1e-3), (0.0, 1.0), (1.0, 2.0), (2.0, 30.0), (30.0, 125.9)

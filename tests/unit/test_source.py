@@ -1,7 +1,5 @@
 """Where bytes come from: every form of input."""
 
-from __future__ import annotations
-
 import bz2
 import contextlib
 import gzip
@@ -11,23 +9,27 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
+import zstandard
 
 from svmfast import errors
 from svmfast.formats.source import open_source
 from svmfast.formats.svmlight import read_svmlight, stream_svmlight
 
 TEXT = b"".join(b"%d %d:%d.5 77:1\n" % (i % 3, i % 50 + 1, i) for i in range(5000))
-PACKERS = {"gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress}
 
 
-def everything(source: Any) -> bytes:
+def zstd(data):
+    return zstandard.ZstdCompressor(write_checksum=True).compress(data)
+
+
+PACKERS = {"gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress, "zstd": zstd}
+
+
+def everything(source):
     with open_source(source) as opened:
         out = bytearray()
         view = memoryview(bytearray(1000))
@@ -39,13 +41,13 @@ def everything(source: Any) -> bytes:
 class Trickle(io.RawIOBase):
     """A raw stream that gives at most `step` bytes at a time."""
 
-    def __init__(self, data: bytes, step: int) -> None:
+    def __init__(self, data, step):
         self.rest, self.step = data, step
 
-    def readable(self) -> bool:
+    def readable(self):
         return True
 
-    def readinto(self, view: Any) -> int:
+    def readinto(self, view):
         piece = self.rest[: min(self.step, len(view))]
         view[: len(piece)] = piece
         self.rest = self.rest[len(piece) :]
@@ -53,7 +55,7 @@ class Trickle(io.RawIOBase):
 
 
 @pytest.mark.parametrize("packing", [None, *PACKERS])
-def test_every_form_gives_the_same_bytes(packing: str | None, tmp_path: Path) -> None:
+def test_every_form_gives_the_same_bytes(packing, tmp_path):
     data = TEXT[:3000] if packing is None else PACKERS[packing](TEXT[:3000])
     path = tmp_path / "no-telling-name"
     path.write_bytes(data)
@@ -65,7 +67,7 @@ def test_every_form_gives_the_same_bytes(packing: str | None, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("packing", PACKERS)
-def test_packed_data_are_whole_or_refused(packing: str) -> None:
+def test_packed_data_are_whole_or_refused(packing):
     """Members one after another, data that end anywhere, and damage."""
     pack, harmless = PACKERS[packing], 0
     padding = b"\0" * 8  # tape blocks; xz allows multiples of four
@@ -85,9 +87,9 @@ def test_packed_data_are_whole_or_refused(packing: str) -> None:
     assert harmless < 8  # time and system in a gzip header, a few bits that pad bzip2's last byte
 
 
-def test_what_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_read(tmp_path, monkeypatch):
     class Broken(Trickle):
-        def readinto(self, view: Any) -> int:
+        def readinto(self, view):
             if not self.rest:
                 raise OSError(5, "Input/output error")
             return super().readinto(view)
@@ -106,7 +108,7 @@ def test_what_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert str(caught.value) == message
 
 
-def test_handed_in_files_stay_open_and_ours_are_closed(tmp_path: Path) -> None:
+def test_handed_in_files_stay_open_and_ours_are_closed(tmp_path):
     file, path = io.BytesIO(b"1 1:1\n"), tmp_path / "data"
     read_svmlight(file)
     assert not file.closed
@@ -124,20 +126,14 @@ def test_handed_in_files_stay_open_and_ours_are_closed(tmp_path: Path) -> None:
             source.readinto(view)
 
 
-# --- pipes
-
-
 @pytest.fixture
-def pipe() -> Iterator[tuple[io.FileIO, int]]:
+def pipe():
     reading, writing = os.pipe()
     with io.FileIO(reading, "rb") as file:
         yield file, writing
 
 
-Pipe = tuple[io.FileIO, int]
-
-
-def test_a_line_on_a_pipe_is_answered_at_once_and_half_a_line_waits(pipe: Pipe) -> None:
+def test_a_line_on_a_pipe_is_answered_at_once_and_half_a_line_waits(pipe):
     file, writing = pipe
     with stream_svmlight(file) as stream:
         os.write(writing, b"1 1:1\n" * 10)
@@ -157,7 +153,7 @@ def test_a_line_on_a_pipe_is_answered_at_once_and_half_a_line_waits(pipe: Pipe) 
 
 
 @pytest.mark.parametrize("packing", PACKERS)
-def test_packed_pipes_do_not_wait_either(packing: str, pipe: Pipe) -> None:
+def test_packed_pipes_do_not_wait_either(packing, pipe):
     file, writing = pipe
     with stream_svmlight(file) as stream:
         for text, label in ((b"1 1:0.5\n2 1", 1), (b":3\n", 2)):
@@ -167,11 +163,11 @@ def test_packed_pipes_do_not_wait_either(packing: str, pipe: Pipe) -> None:
         assert list(stream) == []
 
 
-def test_fast_and_non_blocking_pipes(pipe: Pipe) -> None:
+def test_fast_and_non_blocking_pipes(pipe):
     text, (file, writing) = TEXT * 20, pipe
     os.set_blocking(file.fileno(), False)
 
-    def write() -> None:
+    def write():
         time.sleep(0.1)  # the reader waits
         with os.fdopen(writing, "wb") as out:
             out.write(text)

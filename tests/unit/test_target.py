@@ -1,7 +1,5 @@
 """Where bytes go: packed outputs, files complete or not at all."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json
@@ -12,9 +10,6 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 import zstandard
@@ -22,24 +17,24 @@ from command import svmfast
 from program import data, model, nobody
 
 from svmfast.cli import main
-from svmfast.errors import InputError, WriteError
+from svmfast.errors import WriteError
 from svmfast.formats import packing
 from svmfast.formats.packing import ENDINGS, Packer
 from svmfast.formats.source import open_source
 from svmfast.formats.target import check_writable, stored_size, write_atomic
 
 
-def listing(folder: Path) -> set[str]:
+def listing(folder):
     return {p.name for p in folder.iterdir()}
 
 
-def write(path: Path | str, text: bytes) -> None:
+def write(path, text):
     with write_atomic(path) as out:
         out.write(text)
 
 
 @pytest.fixture
-def old(tmp_path: Path) -> Iterator[Path]:
+def old(tmp_path):
     """A file that is there before, alone in its folder, and at the end still alone."""
     path = tmp_path / "out"
     path.write_bytes(b"old")
@@ -48,7 +43,7 @@ def old(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
-def test_a_file_appears_whole_or_not_at_all(failure: type[BaseException], old: Path) -> None:
+def test_a_file_appears_whole_or_not_at_all(failure, old):
     for path in (old, old.with_name("fresh")):
         with pytest.raises(failure), write_atomic(path) as out:  # noqa: PT012
             out.write(b"half")
@@ -61,7 +56,7 @@ def test_a_file_appears_whole_or_not_at_all(failure: type[BaseException], old: P
     assert old.read_bytes() == b"new text"
 
 
-def test_permissions_follow_the_umask_or_the_old_file(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_permissions_follow_the_umask_or_the_old_file(old, monkeypatch):
     before = os.umask(0o027)
     try:
         for mode, expected in ((None, 0o640), (0o6604, 0o604)):  # without set-user-ID and set-group-ID
@@ -78,7 +73,7 @@ def test_permissions_follow_the_umask_or_the_old_file(old: Path, monkeypatch: py
     assert old.read_bytes() == b"old"
 
 
-def test_links_stay_and_devices_are_written_directly(tmp_path: Path) -> None:
+def test_links_stay_and_devices_are_written_directly(tmp_path):
     (tmp_path / "far").mkdir()
     (tmp_path / "link").symlink_to("far/out")
     write(tmp_path / "link", b"text")
@@ -97,15 +92,14 @@ def test_links_stay_and_devices_are_written_directly(tmp_path: Path) -> None:
     assert stat.S_ISFIFO(fifo.stat().st_mode)
 
 
-def run(code: str, **how: Any) -> subprocess.CompletedProcess[bytes]:
+def run(code, **how):
     program = "import os, resource, signal\nfrom svmfast.formats.target import write_atomic\n" + code
     return subprocess.run([sys.executable, "-c", program], stderr=subprocess.PIPE, check=False, **how)
 
 
-def test_a_full_disk_is_reported_and_leaves_nothing(old: Path) -> None:
-    code = (
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nresource.setrlimit(resource.RLIMIT_FSIZE, (99, 99))\n"
-    )
+def test_a_full_disk_is_reported_and_leaves_nothing(old):
+    code = "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+    code += "resource.setrlimit(resource.RLIMIT_FSIZE, (99, 99))\n"
     ran = run(code + f"with write_atomic({str(old)!r}) as out:\n    out.write(b'x' * 100)\n")
     assert f"WriteError: {old}: cannot be written: File too large" in ran.stderr.decode()
     assert old.read_bytes() == b"old"
@@ -121,7 +115,7 @@ def test_a_full_disk_is_reported_and_leaves_nothing(old: Path) -> None:
         (("x" * 256,), "File name too long"),
     ],
 )
-def test_impossible_places(places: tuple[str, ...], reason: str, tmp_path: Path) -> None:
+def test_impossible_places(places, reason, tmp_path):
     (tmp_path / "circle").symlink_to("circle")
     (tmp_path / "into_none").symlink_to("none/out")
     (tmp_path / "file").write_bytes(b"")
@@ -135,19 +129,14 @@ def test_impossible_places(places: tuple[str, ...], reason: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", ["x" * 254, "\u00e9" * 127, "x" + "\U0001f40d" * 63, "z" * 252 + ".gz"])
-def test_the_longest_names(name: str, tmp_path: Path) -> None:
+def test_the_longest_names(name, tmp_path):
     write(tmp_path / name, b"text")
     assert listing(tmp_path) == {name}
 
 
-def test_standard_output_and_own_descriptors(tmp_path: Path) -> None:
-    code = (
-        "print('before', flush=True)\n"
-        "for name in ('-', '/dev/stdout', '/dev/fd/1', '/proc/self/fd/1'):\n"
-        "    with write_atomic(name) as out:\n"
-        "        out.write(name.encode() + b'\\n')\n"
-        "print('behind')\n"
-    )
+def test_standard_output_and_own_descriptors(tmp_path):
+    code = "print('before', flush=True)\nfor name in ('-', '/dev/stdout', '/dev/fd/1', '/proc/self/fd/1'):\n"
+    code += "    with write_atomic(name) as out: out.write(name.encode() + b'\\n')\nprint('behind')\n"
     expected = b"before\n-\n/dev/stdout\n/dev/fd/1\n/proc/self/fd/1\nbehind\n"
     assert run(code, stdout=subprocess.PIPE).stdout == expected
     with open(tmp_path / "file", "wb") as file:
@@ -163,7 +152,7 @@ def test_standard_output_and_own_descriptors(tmp_path: Path) -> None:
         assert b"BrokenPipeError" in run(code, stdout=gone).stderr
 
 
-def unzstd(packed: bytes) -> bytes:
+def unzstd(packed):
     return bytes(zstandard.ZstdDecompressor().decompressobj().decompress(packed))
 
 
@@ -171,7 +160,7 @@ def unzstd(packed: bytes) -> bytes:
 UNPACK = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress, ".zst": unzstd}
 
 
-def content(path: Path, limit: int = 1 << 16) -> bytes:
+def content(path, limit=1 << 16):
     out, view = b"", memoryview(bytearray(limit))
     with open_source(path) as source:
         while count := source.readinto(view):
@@ -180,7 +169,7 @@ def content(path: Path, limit: int = 1 << 16) -> bytes:
 
 
 @pytest.mark.parametrize("ending", [".gz", ".zst"])
-def test_outputs_are_packed_by_their_name(ending: str, tmp_path: Path) -> None:
+def test_outputs_are_packed_by_their_name(ending, tmp_path):
     plain, packed = tmp_path / "fast", tmp_path / f"fast{ending}"
     for path in (plain, packed):
         done = svmfast("approximate", model("breast_c_rbf"), "-o", path, "--json")
@@ -198,7 +187,7 @@ def test_outputs_are_packed_by_their_name(ending: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_the_bytes_do_not_depend_on_the_pieces(ending: str, tmp_path: Path) -> None:
+def test_the_bytes_do_not_depend_on_the_pieces(ending, tmp_path):
     rng, at = random.Random(0), 0
     text = b"".join(b"%d %.3g\n" % (rng.randrange(9), rng.random()) for _ in range(10_000)) * 14
     assert len(text) > 1 << 20
@@ -219,7 +208,7 @@ def test_the_bytes_do_not_depend_on_the_pieces(ending: str, tmp_path: Path) -> N
     assert content(whole) == b""
 
 
-def test_a_limit_on_the_file_size_is_that_of_the_packed_file(tmp_path: Path) -> None:
+def test_a_limit_on_the_file_size_is_that_of_the_packed_file(tmp_path):
     words = ("compress", model("breast_c_rbf"), "--max-bytes", "1k", "--data", data("breast.train"))
     for name in ("plain", "packed.gz"):
         done = svmfast(*words, "--start", "kmeans", "--iterations", "5", "-o", tmp_path / name, "--json")
@@ -227,35 +216,12 @@ def test_a_limit_on_the_file_size_is_that_of_the_packed_file(tmp_path: Path) -> 
     assert len(gzip.decompress((tmp_path / "packed.gz").read_bytes())) > 1 << 10  # more vectors fit
 
 
-@pytest.mark.parametrize("name", ["zstandard", "compression.zstd"])
-def test_zstd_by_either_kind_of_module(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = pytest.importorskip(name)
-    monkeypatch.setattr(packing, "zstd_module", lambda: module)
-    path, text = tmp_path / "x.zst", bytes(3_000_000) + random.Random(1).randbytes(300_000)
-    write(path, text)
-    packed = path.read_bytes()
-    assert unzstd(packed) == content(path, 1000) == content(path, 1 << 20) == text
-    path.write_bytes(packed * 2)  # members one after another
-    assert content(path) == text * 2
-    for damaged, why in ((packed[:-1], "ends early"), (b"\x28\xb5\x2f\xfd" + b"x" * 100, "is damaged")):
-        path.write_bytes(damaged)
-        with pytest.raises(InputError, match=f"the zstd data {why}"):
-            content(path)
-
-
-def test_zstd_without_a_module_is_refused_before_the_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_zstd_without_a_module_is_refused_before_the_work(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(packing, "zstd_module", lambda: None)
     target, packed = tmp_path / "fast.zst", tmp_path / "model.zst"
     packed.write_bytes(zstandard.ZstdCompressor().compress(model("breast_c_rbf").read_bytes()))
     assert main.run(["approximate", str(model("breast_c_rbf")), "-o", str(target)]) == 2
-    assert capsys.readouterr().err == (
-        "svmfast: a name that ends in .zst selects zstd, for which no module is installed; "
-        "install zstandard, or write .gz, .xz or .bz2\n"
-    )
+    assert "zstd, for which no module is installed; install zstandard, or write" in capsys.readouterr().err
     assert main.run(["info", str(packed)]) == 2
-    assert capsys.readouterr().err == (
-        f"{packed}: packed with zstd; expected plain text, gzip, bzip2 or xz; install zstandard to read it\n"
-    )
+    assert capsys.readouterr().err.endswith(" or xz; install zstandard to read it\n")
     assert not target.exists()
