@@ -70,7 +70,7 @@ def test_models_that_convert_exactly_are_inside(name):
 
 
 def certified(made, name, *options):
-    """Return what predict certifies: whether, and the bound."""
+    """Return whether predict certifies each row, and the bound."""
     lines = ran("predict", "-q", "--certify", data(name), made, *options).stdout.decode().splitlines()[1:]
     return [(line.split()[1] == "yes", float(line.split()[2])) for line in lines]
 

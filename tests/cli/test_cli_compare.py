@@ -172,19 +172,6 @@ def test_predict_and_compare_agree_with_scikit_learn(name, tmp_path):
         assert one["auc"] == (area if area is None else pytest.approx(area, rel=1e-12))
 
 
-def test_regression_has_its_figures(tmp_path):
-    found = report("predict", DIABETES, REGRESSION, tmp_path / "out")
-    predicted, target = np.loadtxt(tmp_path / "out"), load_svmlight_file(str(DIABETES))[1]
-    # The output has six digits.
-    assert found["rmse"] == pytest.approx(metrics.mean_squared_error(target, predicted) ** 0.5, rel=1e-5)
-    assert found["mae"] == pytest.approx(metrics.mean_absolute_error(target, predicted), rel=1e-5)
-    assert found["r2"] == pytest.approx(metrics.r2_score(target, predicted), rel=1e-5)
-    one = compare(REGRESSION, REGRESSION, DIABETES)[0]
-    for key in ("mse", "scc", "rmse", "mae", "r2"):
-        assert one[key] == pytest.approx(found[key], rel=1e-12)
-    assert not {"accuracy", "balanced_accuracy", "classes"} & {*one}
-
-
 #: Always predicts -1 on the rows below.
 NEVER = "svm_type c_svc;kernel_type linear;nr_class 2;total_sv 2;rho 9;label 1 -1;nr_sv 1 1;SV;1 1:1;-1 1:-1;"
 LINE = "class 1 is recognized far below the accuracy of 99%: recall 0% (0 of 10); it is never predicted"

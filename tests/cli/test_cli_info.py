@@ -16,10 +16,8 @@ from svmfast.formats.model_files import load_model, save_model
 
 def test_a_libsvm_model():
     path = model("iris_c_rbf_prob")
-    found, lines = (
-        report("info", path),
-        dict(re.findall(r"(?m)^(\w+) (.*)$", path.read_text().split("\nSV")[0])),
-    )
+    found, header = report("info", path), path.read_text().split("\nSV")[0]
+    lines = dict(re.findall(r"(?m)^(\w+) (.*)$", header))
     assert (found["format"], found["bytes"]) == ("libsvm-model", path.stat().st_size)
     assert (found["svm_type"], found["kernel"]) == (lines["svm_type"], lines["kernel_type"])
     assert (found["gamma"], found["support_vectors"]) == (float(lines["gamma"]), int(lines["total_sv"]))

@@ -5,12 +5,11 @@ import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
 from golden import manifest
-from program import FIXTURES, PROGRAM, ROOT, data, model
+from program import FIXTURES, PROGRAM, ROOT
 
 from svmfast._core import predict_plain
 from svmfast.cli import main, plain
@@ -58,12 +57,6 @@ def test_bytes_and_messages_are_those_of_the_command(file, tmp_path, monkeypatch
         assert (tmp_path / "plain").read_bytes() == out.read_bytes()
 
 
-def test_most_golden_files_are_plain(tmp_path, monkeypatch):
-    monkeypatch.chdir(FIXTURES)
-    plain_ones = [one for one in GOLDEN.values() if plain_call(*one, tmp_path / "out")]
-    assert len(plain_ones) > 0.8 * len(GOLDEN) > 40
-
-
 @pytest.mark.parametrize("folder", ["data", "models"])
 def test_malformed_files_are_left_to_the_command(folder, tmp_path):
     """What the command refuses is not plain; what it accepts with a remark may be."""
@@ -109,11 +102,7 @@ def test_only_progress_keeps_a_large_file_from_the_native_call(tmp_path, monkeyp
 @pytest.mark.parametrize("words", [["--help"], ["-x"], [], [str(BAD / "data" / "decimal_comma"), PHOTOS[1]]])
 def test_the_command_speaks(words):
     done, expected = run_native(*words), run_native("predict", *words, program=PROGRAM)
-    assert (done.returncode, done.stdout, done.stderr) == (
-        expected.returncode,
-        expected.stdout,
-        expected.stderr,
-    )
+    assert vars(done) == {**vars(expected), "args": done.args}
 
 
 @needs_program
@@ -136,20 +125,3 @@ def test_a_signal_leaves_no_file(tmp_path):
         running.send_signal(signal.SIGTERM)
         assert running.wait(20) == 128 + signal.SIGTERM
     assert list(tmp_path.iterdir()) == [rows]
-
-
-PROBABLE = ["-b", "1", str(data("iris.train")), str(model("iris_c_rbf_prob"))]
-
-
-@pytest.mark.parametrize("words", [PHOTOS, PROBABLE], ids=["labels", "probabilities"])
-def test_the_plain_case_loads_neither_numpy_nor_click_nor_methods(words, tmp_path):
-    """With a remark, too: that some rows' most probable label is not the label of the vote."""
-    script = (
-        "import sys; from svmfast.cli import plain; assert plain.predict(sys.argv[1:]) == 0; "
-        "slow = ('numpy', 'click', 'svmfast.methods'); "
-        "print([name for name in slow if name in sys.modules], file=sys.stderr)"
-    )
-    command = [sys.executable, "-c", script, "predict", *words, tmp_path / "out"]
-    done = subprocess.run(command, capture_output=True, check=True)
-    assert done.stderr.decode().splitlines()[-1] == "[]"
-    assert (b"most probable label" in done.stderr) == (words is PROBABLE)

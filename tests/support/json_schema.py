@@ -1,20 +1,15 @@
 """A validator for the part of JSON Schema that reports use; other keywords are errors."""
 
-from __future__ import annotations
-
-from typing import Any
-
-_TYPES: dict[str, tuple[type, ...]] = {
-    **{"object": (dict,), "array": (list,), "string": (str,), "boolean": (bool,)},
-    **{"integer": (int,), "number": (int, float), "null": (type(None),)},
+_TYPES = {
+    **{"object": dict, "array": list, "string": str, "boolean": bool},
+    **{"integer": int, "number": (int, float), "null": type(None)},
 }
 _OTHERS = {"$schema", "title", "description", "then"}
 
 
-def faults(schema: dict[str, Any], value: Any, where: str = "report") -> list[str]:
+def faults(schema, value, where="report"):
     """Return what is wrong with a value; an empty list if nothing is."""
-    found: list[str] = []
-    parts: list[tuple[dict[str, Any], Any, str]] = []
+    found, parts = [], []
     members = value if isinstance(value, dict) else {}
     for keyword, rule in schema.items():
         if keyword == "type":
@@ -44,5 +39,5 @@ def faults(schema: dict[str, Any], value: Any, where: str = "report") -> list[st
     return found + [fault for rule, one, below in parts for fault in faults(rule, one, where + below)]
 
 
-def _is(value: Any, name: str) -> bool:
+def _is(value, name):
     return isinstance(value, _TYPES[name]) and (not isinstance(value, bool) or name == "boolean")

@@ -1,10 +1,5 @@
 """Tables in files, by the ending of their names."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pyarrow as pa
 from program import data
 from pyarrow import csv, feather, parquet
@@ -12,20 +7,20 @@ from pyarrow import csv, feather, parquet
 import svmfast
 
 
-def columns_of(name: str) -> dict[str, Any]:
+def columns_of(name):
     """Return the rows of a file of the repository as columns: label, x1, x2, ..."""
     read = svmfast.read_svmlight(data(name))
     features = {f"x{j}": values for j, values in enumerate(read.rows.to_dense().T, 1)}
     return {"label": read.labels, **features}
 
 
-def write(path: Path, columns: Any, **options: Any) -> Path:
+def write(path, columns, **options):
     table = columns if isinstance(columns, pa.Table) else pa.table(columns)
     (csv.write_csv if path.suffix == ".csv" else parquet.write_table)(table, path, **options)
     return path
 
 
-def read(path: Path) -> pa.Table:
+def read(path):
     if path.suffix == ".parquet":
         return parquet.read_table(path)
     if path.suffix in (".arrow", ".feather"):
