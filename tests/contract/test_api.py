@@ -1,17 +1,12 @@
 """The Python API: declared options, as on the command line; forms of data; wrong types; a missing core."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
@@ -29,14 +24,14 @@ from svmfast.options import Bounded, made, option, options_of
 from svmfast.values import Real
 
 
-def columns(*words: str | Path) -> list[list[str]]:
+def columns(*words):
     done = svmfast("predict", "-q", *words)
     assert done.returncode == 0, done.stderr
     return [line.split() for line in done.stdout.decode().splitlines()]
 
 
 @pytest.fixture(scope="module")
-def fast(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def fast(tmp_path_factory):
     path = tmp_path_factory.mktemp("api") / "fast"
     done = svmfast("approximate", model("breast_c_rbf"), "-o", path, "--order", "1", "--embed-exact")
     assert done.returncode == 0
@@ -44,7 +39,7 @@ def fast(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("tolerance", [None, 0.5])
-def test_certified_rows_are_those_of_the_command(fast: Path, tolerance: float | None) -> None:
+def test_certified_rows_are_those_of_the_command(fast, tolerance):
     rows = package.read_svmlight(data("breast.test"))
     predicted = package.predict(fast, rows, certify=True, tolerance=tolerance)
     words = () if tolerance is None else ("--tolerance", str(tolerance))
@@ -56,7 +51,7 @@ def test_certified_rows_are_those_of_the_command(fast: Path, tolerance: float | 
     np.testing.assert_allclose(predicted.error_bounds, [float(line[2]) for line in expected], rtol=3e-5)
 
 
-def test_with_exact_every_label_is_the_exact_models(fast: Path) -> None:
+def test_with_exact_every_label_is_the_exact_models(fast):
     rows, original = package.read_svmlight(data("breast.test")), model("breast_c_rbf")
     exact = package.load_model(original)
     loaded = package.load_model(fast)
@@ -70,7 +65,7 @@ def test_with_exact_every_label_is_the_exact_models(fast: Path) -> None:
         assert (answers.decisions[kept] == expected.decisions[kept]).all()
 
 
-def test_regression_needs_a_tolerance() -> None:
+def test_regression_needs_a_tolerance():
     rows, exact = package.read_svmlight(data("diabetes.test")), package.load_model(model("diabetes_eps_rbf"))
     made, _ = package.approximate(exact, order=3)
     bounds = package.predict(made, rows, certify=True).error_bounds
@@ -86,7 +81,7 @@ def test_regression_needs_a_tolerance() -> None:
         assert report.certified == (bounds <= tolerance).sum()
 
 
-def test_sources_without_a_compiled_core_explain_what_to_do(tmp_path: Path) -> None:
+def test_sources_without_a_compiled_core_explain_what_to_do(tmp_path):
     copy = tmp_path / "svmfast"
     shutil.copytree(ROOT / "svmfast", copy, ignore=shutil.ignore_patterns("*.so", "*.pyd", "__pycache__"))
     code = (
@@ -102,7 +97,7 @@ def test_sources_without_a_compiled_core_explain_what_to_do(tmp_path: Path) -> N
     assert re.fullmatch(expected + ".*'pip install -e .'.*\n", done.stdout)
 
 
-def test_bound_check_uses_the_requested_order() -> None:
+def test_bound_check_uses_the_requested_order():
     rows = np.array([[1.0, 0.0], [0.0, 2.0]])
     second, third = (package.bound_check(rows, order=order).paper for order in (2, 3))
     assert second.gamma_max == package.bound_check(rows).paper.gamma_max == 1 / 16
@@ -114,7 +109,7 @@ def test_bound_check_uses_the_requested_order() -> None:
         package.bound_check(rows, model=made, order=1)
 
 
-def test_every_form_of_the_data_gives_the_same_answer() -> None:
+def test_every_form_of_the_data_gives_the_same_answer():
     path, exact = data("iris.test"), model("iris_c_rbf_prob")
     read = package.read_svmlight(path)
     dense = read.rows.to_dense()
@@ -136,7 +131,7 @@ A_MODEL = "expected a model, or the path of one"
 ROWS_OF = "expected an array of numbers, a SciPy sparse matrix, Rows"
 SOURCE = r"^the source is an? \w+; expected a path, bytes or a binary file"
 #: Calls with an argument of a wrong type, and the message.
-TYPES: list[tuple[Callable[[Any], object], str]] = [
+TYPES = [
     (lambda wrong: package.predict(wrong, ROWS), A_MODEL),
     (lambda wrong: package.approximate(wrong), A_MODEL),
     (lambda wrong: package.compress(wrong, sv=3), A_MODEL),
@@ -156,14 +151,14 @@ TYPES: list[tuple[Callable[[Any], object], str]] = [
 
 
 @pytest.mark.parametrize(("call", "message"), TYPES)
-def test_a_wrong_type_is_named_with_the_accepted_ones(call: Callable[[Any], object], message: str) -> None:
+def test_a_wrong_type_is_named_with_the_accepted_ones(call, message):
     for wrong in (3, object()):
         with pytest.raises(TypeError, match=message):
             call(wrong)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0, "1", True])
-def test_values_that_are_not_numbers_are_refused(value: object) -> None:
+def test_values_that_are_not_numbers_are_refused(value):
     rows, exact = package.read_svmlight(data("diabetes.test")), model("diabetes_eps_rbf")
     text, expected = isinstance(value, str | bool), "a (share|finite decimal number) "
     for name, call in (
@@ -176,7 +171,7 @@ def test_values_that_are_not_numbers_are_refused(value: object) -> None:
         assert isinstance(caught.value, TypeError) == text
 
 
-def test_train_accepts_the_same_data_as_the_other_functions() -> None:
+def test_train_accepts_the_same_data_as_the_other_functions():
     path = data("iris.train")
     rows = package.read_svmlight(path)
     made = {
@@ -193,7 +188,7 @@ def test_train_accepts_the_same_data_as_the_other_functions() -> None:
         assert package.train(*given, kernel="precomputed").model.kernel.kind == "precomputed"
 
 
-def test_train_scores_and_class_weights() -> None:
+def test_train_scores_and_class_weights():
     rows = package.read_svmlight(data("iris.train"))
     scored = package.train(rows, folds=4, gamma=0.5)
     assert scored.model is None
@@ -204,7 +199,7 @@ def test_train_scores_and_class_weights() -> None:
     assert model_bytes(package.train(rows, weights=[(1, 5)]).model) == model_bytes(weighed.model)
 
 
-def test_a_predictor_answers_what_predict_answers() -> None:
+def test_a_predictor_answers_what_predict_answers():
     rows = package.read_svmlight(data("breast.test"))
     predictor, dense = package.Predictor(model("breast_c_rbf")), rows.rows.to_dense()
     expected = package.predict(model("breast_c_rbf"), rows).predicted.tolist()
@@ -232,9 +227,7 @@ VERBS = [
 
 
 @pytest.mark.parametrize(("function", "options", "verb"), VERBS)
-def test_a_function_and_its_command_have_the_declared_options(
-    function: Any, options: type, verb: str
-) -> None:
+def test_a_function_and_its_command_have_the_declared_options(function, options, verb):
     known = inspect.signature(function).parameters
     command = program.get_command(click.Context(program), verb)
     assert command is not None
@@ -256,14 +249,14 @@ def test_a_function_and_its_command_have_the_declared_options(
         function(*given, nothing=1)
 
 
-def test_an_option_is_added_in_one_place() -> None:
+def test_an_option_is_added_in_one_place():
     """A field of an options class: flag, help and keyword with its default and check follow from it."""
 
     @dataclass(frozen=True, kw_only=True)
     class More(predict.PredictionOptions):
         doubt: float | None = option(None, Real(0), "Doubt every answer this much.", "-d")
 
-    def function(**options: Any) -> More:
+    def function(**options):
         return made(More, options)
 
     command = click_command(replace(predict.COMMAND, name="doubt", takes=(predict.Files, More)))
@@ -277,7 +270,7 @@ def test_an_option_is_added_in_one_place() -> None:
         function(doubt=-1)
 
 
-def declared(text: str) -> dict[str, list[str]]:
+def declared(text):
     """Return each function of a stub, by its class, and the names of its parameters."""
     found = {}
     for node in ast.parse(text).body:
@@ -288,7 +281,7 @@ def declared(text: str) -> dict[str, list[str]]:
     return found
 
 
-def test_editors_see_every_option() -> None:
+def test_editors_see_every_option():
     """The stubs as in a build, where NumPy and click are absent too and the core is not compiled."""
     script = (
         "import runpy, sys\n"

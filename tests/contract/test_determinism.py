@@ -1,13 +1,10 @@
 """Every command writes the same bytes with other threads, another locale or hash seed, or from a pipe."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from every_command import INPUTS, RUNS
@@ -30,7 +27,7 @@ MORE = {
     "cascade, unscaled": "cascade COARSE EXACT --data TRAIN --max-diff 4% --force -o OUT",
 }
 #: Files are written to OUT and SAVED; printed text is compared as well.
-COMMANDS: dict[str, list[str]] = {
+COMMANDS = {
     **{name: RUNS[name] for name in (*main.commands(), "dcpred from a model")},
     "compare": [*RUNS["compare"], "--json"],
     **{name: line.split() for name, line in MORE.items()},
@@ -40,7 +37,7 @@ CLOCK = re.compile(rb'"[a-z_]*(seconds|speedup|linear_cost|threads)[a-z_]*": (\[
 
 
 @pytest.fixture(scope="session")
-def decimal_comma(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def decimal_comma(tmp_path_factory):
     """The environment of a locale whose numbers have a decimal comma: the system's, or one made for this."""
     listed = subprocess.run(["locale", "-a"], capture_output=True, text=True).stdout.split()
     found = next((name for name in listed if re.match(r"(de|fr|it|pl|ru|cs)_", name)), None)
@@ -56,21 +53,19 @@ def decimal_comma(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def elsewhere(decimal_comma: dict[str, str]) -> list[tuple[int, Forks]]:
+def elsewhere(decimal_comma):
     """Other numbers of threads, and processes with other environments, which Python reads at its start."""
     given = ((2, {"LC_ALL": "C", "PYTHONHASHSEED": "0"}), (4, {**decimal_comma, "PYTHONHASHSEED": "1"}))
     return [(threads, Forks(PROGRAM, environment(**own))) for threads, own in given]
 
 
-def environment(**own: str) -> dict[str, str]:
+def environment(**own):
     """Return that of the tests with other variables, and none for another locale or hash seed."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("LC_", "LANG", "PYTHONHASHSEED"))}
     return {**kept, **own}
 
 
-def run(
-    name: str, folder: Path, threads: int, stdin: bytes = b"", forks: Forks | None = None, **variables: str
-) -> bytes:
+def run(name, folder, threads, stdin=b"", forks=None, **variables):
     """Return the file that a command writes, and what it prints on stdout.
 
     It runs in a fork of `forks`, or if it has `variables` of its own, by the executable.
@@ -94,7 +89,7 @@ def run(
     return written + b"\0" + clock.sub(b"", done.stdout).replace(os.fsencode(out), b"OUT")
 
 
-def contents(out: Path) -> bytes:
+def contents(out):
     """Return what was written (all models, if it is a folder) and remove it."""
     if out.is_dir():
         models = sorted(out.joinpath("models").iterdir())
@@ -112,9 +107,7 @@ ALWAYS = ("predict", "budget-train", "approximate, searching", "scale", "compare
 
 
 @pytest.mark.parametrize("name", nightly_but(ALWAYS, COMMANDS))
-def test_the_environment_does_not_change_the_bytes(
-    name: str, tmp_path: Path, elsewhere: list[tuple[int, Forks]]
-) -> None:
+def test_the_environment_does_not_change_the_bytes(name, tmp_path, elsewhere):
     """Threads, locale and hash seed all differ between any two of three runs; that of the first is random."""
     expected = run(name, tmp_path, 1)
     assert len(expected) > 20
@@ -122,9 +115,7 @@ def test_the_environment_does_not_change_the_bytes(
         assert run(name, tmp_path, threads, forks=forks) == expected
 
 
-def test_the_executable_writes_the_same_bytes_in_another_locale(
-    tmp_path: Path, decimal_comma: dict[str, str]
-) -> None:
+def test_the_executable_writes_the_same_bytes_in_another_locale(tmp_path, decimal_comma):
     other = run("budget-train", tmp_path, 2, PYTHONHASHSEED="2", **decimal_comma)
     assert other == run("budget-train", tmp_path, 1)
     code = "import locale; locale.setlocale(locale.LC_ALL, ''); print(locale.localeconv()['decimal_point'])"
@@ -134,13 +125,13 @@ def test_the_executable_writes_the_same_bytes_in_another_locale(
 
 
 @pytest.mark.parametrize("name", nightly_but(["budget-train"], ["budget-train", "meka", "dcpred", "train"]))
-def test_a_pipe_gives_the_same_as_the_file(name: str, tmp_path: Path) -> None:
+def test_a_pipe_gives_the_same_as_the_file(name, tmp_path):
     expected = run(name, tmp_path, 1).partition(b"\0")[0]
     text = INPUTS["TRAIN"].read_bytes()
     assert run(name, tmp_path, 2, stdin=text).partition(b"\0")[0] == expected
 
 
-def test_openmp_threads_change_no_byte(tmp_path: Path) -> None:
+def test_openmp_threads_change_no_byte(tmp_path):
     # k-means on more rows than one thread takes at a time, in a process that has not loaded it before.
     words = ["compress", model("photos_c_rbf"), "--data", data("photos.train"), "-q", "--sv", "20"]
     words += ["--start", "kmeans", "--iterations", "3", "-o"]
@@ -152,7 +143,7 @@ def test_openmp_threads_change_no_byte(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", nightly_but(["cascade, unscaled"], ["meka", "dcpred from a model", "cascade, unscaled"])
 )
-def test_a_model_names_the_instruction_set_that_its_last_digits_depend_on(name: str, tmp_path: Path) -> None:
+def test_a_model_names_the_instruction_set_that_its_last_digits_depend_on(name, tmp_path):
     run_on = {isa: run(name, tmp_path, 1, SVMFAST_ISA=isa) for isa in ("baseline", "avx2")}
     for isa, written in run_on.items():
         *_inside, line = re.findall(rb'"arithmetic":"([^"]*)"', written)

@@ -1,14 +1,11 @@
 """The sessions of README.md and the tutorial print what they show; all pages have right links and tables."""
 
-from __future__ import annotations
-
 import doctest
 import os
 import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from program import PROGRAM, ROOT, data, model
@@ -28,20 +25,20 @@ CLOCK = re.compile(
 SIZE = re.compile(r"\b\d{1,3}(?:,\d{3})+\b")
 
 
-def blocks(text: str, language: str) -> list[str]:
+def blocks(text, language):
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
-def sessions(text: str) -> list[tuple[str, str]]:
+def sessions(text):
     """Return each command line of a page's sessions, and its output."""
     return re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", "".join(blocks(text, "console")), re.MULTILINE)
 
 
-def number(size: str) -> int:
+def number(size):
     return int(size.replace(",", ""))
 
 
-def walk(text: str, folder: Path, least: int, *, remarks: bool = True, near: float = 0.01) -> None:
+def walk(text, folder, least, *, remarks=True, near=0.01):
     """Run a page's sessions, at least so many lines, and compare their output.
 
     A size such as 2,813 may differ by a share of `near`, since the digits of numbers depend on the machine.
@@ -61,7 +58,7 @@ def walk(text: str, folder: Path, least: int, *, remarks: bool = True, near: flo
         assert same(shown, found, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE), (line, printed)
 
 
-def test_the_session_of_the_readme_is_real(tmp_path: Path) -> None:
+def test_the_session_of_the_readme_is_real(tmp_path):
     shutil.copy(model("photos_c_rbf"), tmp_path / "photos.model")
     for name in ("photos.train", "photos.test"):
         shutil.copy(data(name), tmp_path)
@@ -69,7 +66,7 @@ def test_the_session_of_the_readme_is_real(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_the_walks_of_the_tutorial_are_real(tmp_path: Path) -> None:
+def test_the_walks_of_the_tutorial_are_real(tmp_path):
     (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
     first, _, rest = TUTORIAL.partition("## From a CSV to a fast model")
     walk(first, tmp_path, 8, remarks=False)
@@ -78,11 +75,11 @@ def test_the_walks_of_the_tutorial_are_real(tmp_path: Path) -> None:
     walk(second, tmp_path, 8, near=0.1)  # it has an optimized model
 
 
-def test_the_readme_names_every_command() -> None:
+def test_the_readme_names_every_command():
     assert not [name for name in main.commands() if f"`{name}`" not in README]
 
 
-def test_paths_named_in_the_documents_exist() -> None:
+def test_paths_named_in_the_documents_exist():
     """A name with a part to fill in, such as `<name>`, is none."""
     named = re.compile(r"\b(?:docs|scripts|fixtures|tests|svmfast)/[\w./-]*\w(?![\w/<-])")
     found = [
@@ -93,14 +90,14 @@ def test_paths_named_in_the_documents_exist() -> None:
     assert not [(page.name, path) for page, path in found if not (ROOT / path).exists()]
 
 
-def anchors(page: Path) -> set[str]:
+def anchors(page):
     """Return the anchors of a page's headings, as GitHub and the site make them."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", text.lower()).strip().replace(" ", "-") for text in headings}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_work_in_the_repository(page: Path) -> None:
+def test_links_work_in_the_repository(page):
     for link in re.findall(r"\]\(([^)\s]+)\)", BLOCK.sub("", page.read_text())):
         name, _, anchor = link.partition("#")
         if "://" not in link:
@@ -110,7 +107,7 @@ def test_links_work_in_the_repository(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_row_of_a_table_has_the_cells_of_its_header(page: Path) -> None:
+def test_every_row_of_a_table_has_the_cells_of_its_header(page):
     """Markdown takes every line up to the next blank one as a row, however it begins."""
     for paragraph in re.split(r"\n\s*\n", BLOCK.sub("", page.read_text())):
         lines = [line for line in paragraph.splitlines() if not line.startswith("<!--")]
@@ -123,12 +120,12 @@ def test_every_row_of_a_table_has_the_cells_of_its_header(page: Path) -> None:
             assert (line[0], line[-1], count) == ("|", "|", cells[0]), line
 
 
-def test_the_index_links_every_page() -> None:
+def test_the_index_links_every_page():
     linked = set(re.findall(r"\]\(([\w-]+\.md)\)", (ROOT / "docs" / "index.md").read_text()))
     assert linked == {page.name for page in (ROOT / "docs").glob("*.md")} - {"index.md"}
 
 
-def test_scripts_have_valid_syntax() -> None:
+def test_scripts_have_valid_syntax():
     for name in (
         "demo",
         "docs",

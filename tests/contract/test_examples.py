@@ -1,18 +1,14 @@
 """Every example of README.md and docs/ runs as it is typed; the exceptions are listed here."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
-from examples import Example, examples, make_files
+from examples import examples, make_files
 from nightly import nightly_but
 from program import PATIENCE, PROGRAM, ROOT
 
@@ -40,25 +36,25 @@ COMPARED = {
 RECIPES = {"duckdb", "pyspark", "ray"}
 
 
-def night(cases: Sequence[Any]) -> list[Any]:
+def night(cases):
     """Return examples, or pages, of which only those of README.md run always."""
     return nightly_but([one for one in cases if "README.md" in (one, getattr(one, "page", ""))], cases)
 
 
 @pytest.fixture(scope="session")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("examples")
     make_files(folder)
     return folder
 
 
 @pytest.fixture
-def folder(files: Path, tmp_path: Path) -> Path:
+def folder(files, tmp_path):
     """A copy of the files for one page."""
     return Path(shutil.copytree(files, tmp_path / "here", symlinks=True))
 
 
-def run_in(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def run_in(folder, *words):
     """Run a command with an environment in which the shell finds the program first."""
     path = os.pathsep.join([str(PROGRAM.parent), os.environ["PATH"]])
     environment, most = {**os.environ, "PATH": path}, 120 * PATIENCE
@@ -77,7 +73,7 @@ PYTHON = [one for one in EXAMPLES if one.language == "python"]
 
 
 @pytest.mark.parametrize("example", night(PYTHON), ids=lambda one: f"{one.page} {one.number}")
-def test_a_python_example_runs(example: Example, folder: Path) -> None:
+def test_a_python_example_runs(example, folder):
     if example.text.split("\n")[0].removeprefix("# ") in RECIPES:
         pytest.skip("tests/cli/test_pipeline.py runs it if its engine is installed")
     done = run_in(folder, sys.executable, "-c", example.text)
@@ -95,7 +91,7 @@ SHELL = {
 
 
 @pytest.mark.parametrize("page", night([page for page, commands in SHELL.items() if commands]))
-def test_the_shell_examples_of_a_page_run(page: str, folder: Path) -> None:
+def test_the_shell_examples_of_a_page_run(page, folder):
     for command in SHELL[page]:
         if command.startswith(tuple(EXEMPT)) or "tcp://" in command:  # a cluster that is not there
             continue
@@ -113,7 +109,7 @@ CONSOLE = [one for one in EXAMPLES if one.language == "console" and one.page not
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("example", CONSOLE, ids=lambda one: f"{one.page} {one.number}")
-def test_a_console_example_runs(example: Example, folder: Path) -> None:
+def test_a_console_example_runs(example, folder):
     """Its commands; of its output, which has times, only the exit status that it shows."""
     commands = [line.removeprefix("$ ") for line in example.text.splitlines() if line.startswith("$ ")]
     done = run_in(folder, "bash", "-c", "\n".join(commands))
@@ -121,7 +117,7 @@ def test_a_console_example_runs(example: Example, folder: Path) -> None:
         assert done.stdout.splitlines()[-1] == example.text.splitlines()[-1]
 
 
-def test_exceptions_are_examples_and_examples_have_a_language() -> None:
+def test_exceptions_are_examples_and_examples_have_a_language():
     """Only then they are found here, and coloured on the site. C is a fragment of a program."""
     commands = [command for page in SHELL.values() for command in page]
     assert not [start for start in EXEMPT if not any(one.startswith(start) for one in commands)]

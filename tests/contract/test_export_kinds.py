@@ -1,11 +1,7 @@
 """Every kind of model is exported to every language with its own answers, or refused in one clear line."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,14 +13,13 @@ from nightly import nightly_but
 
 import svmfast
 from svmfast.errors import UnsupportedError
-from svmfast.exports.computation import Computation, computation_of
-from svmfast.models.base import Model
+from svmfast.exports.computation import computation_of
 from svmfast.rows import as_rows
 
 onnx = pytest.importorskip("onnx", reason="no onnx")
 
 
-def expansion(order: int | str, cells: int, form: str) -> Model:
+def expansion(order, cells, form):
     """Three classes in five columns, one of which no vector has."""
     rng = np.random.default_rng(cells)
     exact = exact_model(cells, 3, 4, 4, 0.3)
@@ -34,7 +29,7 @@ def expansion(order: int | str, cells: int, form: str) -> Model:
     return replace(made, gamma=0.0, bound_degrees=None, bound_rest=None) if form == "no factor" else made
 
 
-CASES: dict[str, Callable[[], Model]] = EXAMPLES | {
+CASES = EXAMPLES | {
     f"order {order}, {cells} cells, {form}": partial(expansion, order, cells, form)
     for order in (0, 1, 2, 3, 4, "mixed")
     for cells in (1, 3)
@@ -44,11 +39,11 @@ FILES = {f"file {name}": path for name, path in FORMS.items()}
 
 
 @cache
-def made(name: str) -> Model:
+def made(name):
     return svmfast.load_model(FILES[name]) if name in FILES else CASES[name]()
 
 
-def tolerance(name: str, precision: str, computation: Computation) -> float:
+def tolerance(name, precision, computation):
     """The largest difference of values, relative to the largest of them."""
     if computation.scaling is not None and computation.scaling.digits is not None:
         return 1e-4  # no language rounds to svm-scale's digits
@@ -58,12 +53,12 @@ def tolerance(name: str, precision: str, computation: Computation) -> float:
     return 1e-8 if "triangle" in name else 1e-12
 
 
-def values_of_c(data: svmfast.Export, table: np.ndarray, model: Model, folder: Path) -> list[np.ndarray]:
+def values_of_c(data, table, model, folder):
     file = compiled(data, folder, "-O0", *WARNINGS, regression=model.head.is_regression)
     return [file.decisions(table), file.answers(table)]
 
 
-def values_of_onnx(data: svmfast.Export, table: np.ndarray, model: Model, folder: Path) -> list[np.ndarray]:
+def values_of_onnx(data, table, model, folder):
     """In batches of any size."""
     runtime = pytest.importorskip("onnxruntime", reason="no onnxruntime")
     onnx.checker.check_model(onnx.load_from_string(data.data), full_check=True)
@@ -99,17 +94,15 @@ ALWAYS = [
 
 @needs_compiler
 @pytest.mark.parametrize(("language", "precision", "name"), nightly_but(ALWAYS, ALL))
-def test_every_language_has_the_models_answers_or_a_reason(
-    name: str, language: str, precision: str, tmp_path: Path
-) -> None:
+def test_every_language_has_the_models_answers_or_a_reason(name, language, precision, tmp_path):
     model = made(name)
     if name in NOT_EXPORTED:
         with pytest.raises(UnsupportedError, match=NOT_EXPORTED[name]):
             svmfast.export(model, language)
         return
-    export = svmfast.export(model, language, precision=precision)  # type: ignore[arg-type]
+    export = svmfast.export(model, language, precision=precision)
     assert export.report.bytes == len(export.data)
-    assert export.data == svmfast.export(model, language, precision=precision).data  # type: ignore[arg-type]
+    assert export.data == svmfast.export(model, language, precision=precision).data
     computation = computation_of(model)
     width = computation.n_features
     table = np.vstack([rows_for(model, 12).to_dense(model.n_features + 3)[:, :width], raw_rows(model)[:15]])

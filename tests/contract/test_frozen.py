@@ -1,12 +1,9 @@
 """The format of model files, by docs/model-format.md: older files are read, changed ones are refused."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +18,7 @@ from svmfast.formats.model_files import load_model, model_bytes, open_model
 from svmfast.models.base import KINDS
 
 
-def listed() -> list[tuple[Path, str]]:
+def listed():
     """Return every frozen model and the data on which it was predicted."""
     found = []
     for table in sorted(FROZEN.glob("*/COMMANDS.tsv")):
@@ -35,7 +32,7 @@ MODELS = listed()
 
 
 @pytest.mark.parametrize(("path", "data"), MODELS, ids=[f"{p.parent.name}-{p.stem}" for p, _ in MODELS])
-def test_a_frozen_model_predicts_as_it_did(path: Path, data: str) -> None:
+def test_a_frozen_model_predicts_as_it_did(path, data):
     done = svmfast("predict", "-q", "--decision-values", "--no-fallback", FIXTURES / data, path)
     assert (done.returncode, done.stderr) == (0, b"")
     then, now = path.with_suffix(".values").read_bytes().splitlines(), done.stdout.splitlines()
@@ -45,7 +42,7 @@ def test_a_frozen_model_predicts_as_it_did(path: Path, data: str) -> None:
     assert np.allclose(got, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_every_kind_and_every_version_is_frozen() -> None:
+def test_every_kind_and_every_version_is_frozen():
     """A model is of the version of its folder or older."""
     kinds, versions = set(), set()
     for path, _ in MODELS:
@@ -62,12 +59,12 @@ def test_every_kind_and_every_version_is_frozen() -> None:
 
 
 @cache
-def made(name: str = "iris_c_rbf_prob", order: int = 2) -> bytes:
+def made(name="iris_c_rbf_prob", order=2):
     found, _ = package.approximate(load_model(model(name)), order=order, embed_exact=order == 2, force=True)
     return model_bytes(found)
 
 
-def test_a_changed_coefficient_is_refused(tmp_path: Path) -> None:
+def test_a_changed_coefficient_is_refused(tmp_path):
     tree = unpacked(made())
     tree["coefficients"][0] += 1e-9
     other = packed(tree)
@@ -80,7 +77,7 @@ def test_a_changed_coefficient_is_refused(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", f"{path}: {message}\n")
 
 
-def test_the_provenance_is_part_of_the_content() -> None:
+def test_the_provenance_is_part_of_the_content():
     """Another source would let another exact model answer for this one."""
     tree = unpacked(made())
     tree["provenance"]["source"] = "sha256:0"
@@ -88,7 +85,7 @@ def test_the_provenance_is_part_of_the_content() -> None:
         load_model(packed(tree))
 
 
-def test_a_file_by_the_description_of_the_format() -> None:
+def test_a_file_by_the_description_of_the_format():
     first, content = made("normal_one_rbf", 1).split(b"\n", 1)
     assert first.decode() == f"svmfast-model 1.0 {len(content)} sha256:{hashlib.sha256(content).hexdigest()}"
     header, numbers = content.split(b"\n", 1)
@@ -101,7 +98,7 @@ def test_a_file_by_the_description_of_the_format() -> None:
     assert numbers[:32] == b"".join(column.to_bytes(8, "little") for column in range(4))
 
 
-def test_no_damaged_byte_goes_unnoticed() -> None:
+def test_no_damaged_byte_goes_unnoticed():
     text = made("normal_one_rbf", 1)
     for at in range(len(b"svmfast-model"), len(text)):
         damaged = text[:at] + bytes([text[at] ^ (1 << at % 8)]) + text[at + 1 :]

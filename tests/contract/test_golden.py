@@ -1,7 +1,5 @@
 """Every golden file of svm-predict, reproduced by `svmfast predict`; the manifest of the fixtures."""
 
-from __future__ import annotations
-
 import hashlib
 import platform
 import shlex
@@ -26,9 +24,7 @@ SAME_EXP = platform.machine() == "x86_64" and platform.libc_ver()[0] == "glibc"
 
 
 @pytest.mark.parametrize("command", [c for c in PREDICTIONS if PRECOMPUTED not in c])
-def test_output_and_messages_are_svm_predicts(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_output_and_messages_are_svm_predicts(command, tmp_path, monkeypatch, capfdbinary):
     *arguments, golden = shlex.split(command)
     monkeypatch.chdir(ROOT)
     assert run(["predict", *arguments, str(tmp_path / "out")]) == 0
@@ -41,7 +37,7 @@ def test_output_and_messages_are_svm_predicts(
         assert ours == theirs
 
 
-def _compare_numbers(a: list[str], b: list[str], probabilities: bool) -> None:
+def _compare_numbers(a, b, probabilities):
     header = probabilities and b[0].startswith("label")
     if header:
         assert a.pop(0) == b.pop(0)
@@ -54,7 +50,7 @@ def _compare_numbers(a: list[str], b: list[str], probabilities: bool) -> None:
 
 
 @pytest.mark.parametrize("name", ["photos_c_rbf", "diabetes_eps_linear"])
-def test_the_program_itself(name: str, tmp_path: Path) -> None:
+def test_the_program_itself(name, tmp_path):
     command = next(c for c in PREDICTIONS if f"models/{name}.model" in c and "-b" not in c)
     *arguments, golden = shlex.split(command)
     words = [sys.executable, "-m", "svmfast", "predict", *arguments, tmp_path / "out"]
@@ -63,7 +59,7 @@ def test_the_program_itself(name: str, tmp_path: Path) -> None:
     assert (tmp_path / "out").read_bytes() == (ROOT / golden).read_bytes()
 
 
-def test_the_fixtures_are_those_of_the_manifest() -> None:
+def test_the_fixtures_are_those_of_the_manifest():
     files = [path for path in ROOT.rglob("*") if path.is_file() and path.parent != ROOT]
     found = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in files}
     hashes = {name: (str(len(text)), hashlib.sha256(text).hexdigest()) for name, text in found.items()}

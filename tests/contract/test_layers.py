@@ -1,10 +1,8 @@
 """The imports that docs/design.md allows between layers, and what only some modules do, by syntax trees."""
 
-from __future__ import annotations
-
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -99,22 +97,22 @@ ALLOWED |= {"importers/files": {"joblib"}, "methods/train/libsvm": {"ctypes"}}
 
 
 @cache
-def files() -> list[Path]:
+def files():
     return sorted(path for path in PACKAGE.rglob("*.py") if "_core" not in path.parts)
 
 
 @cache
-def nodes(path: Path) -> list[ast.AST]:
+def nodes(path):
     """Every node of a file's syntax tree, the module first."""
     return [*ast.walk(ast.parse(path.read_text(), str(path)))]
 
 
-def calls(path: Path) -> list[tuple[ast.Call, str]]:
+def calls(path):
     return [(node, ast.unparse(node.func)) for node in nodes(path) if isinstance(node, ast.Call)]
 
 
 @cache
-def imports(path: Path) -> list[str]:
+def imports(path):
     """Every module the file imports anywhere, ``from a import b`` as ``a.b``."""
     found = []
     for node in nodes(path):
@@ -126,15 +124,15 @@ def imports(path: Path) -> list[str]:
     return found
 
 
-def ids(path: Path) -> str:
+def ids(path):
     return path.relative_to(PACKAGE).with_suffix("").as_posix()
 
 
-def group(path: Path) -> str:
+def group(path):
     return ids(path).split("/")[0]
 
 
-def test_every_group_has_its_place() -> None:
+def test_every_group_has_its_place():
     assert {group(path) for path in files()} | {"_core"} == set(BELOW)
 
 
@@ -142,7 +140,7 @@ def test_every_group_has_its_place() -> None:
 Found = Iterator[object]
 
 
-def imports_point_downwards(path: Path) -> Found:
+def imports_point_downwards(path):
     for name in imports(path):
         top, _, below = name.partition(".")
         part = below.split(".")[0]
@@ -154,7 +152,7 @@ def imports_point_downwards(path: Path) -> Found:
             yield name
 
 
-def the_command_line_goes_through_the_commands(path: Path) -> Found:
+def the_command_line_goes_through_the_commands(path):
     for name in imports(path) if group(path) == "cli" else ():
         parts = name.split(".")
         below = parts[0] == "svmfast" and parts[1] in BELOW_THE_COMMANDS
@@ -162,7 +160,7 @@ def the_command_line_goes_through_the_commands(path: Path) -> Found:
             yield name
 
 
-def only_the_command_line_knows_the_terminal(path: Path) -> Found:
+def only_the_command_line_knows_the_terminal(path):
     if group(path) == "cli":
         return
     yield from (name for name in imports(path) if name.split(".")[0] in {"click", "rich"})
@@ -176,19 +174,19 @@ def only_the_command_line_knows_the_terminal(path: Path) -> Found:
             yield node.lineno, node.attr
 
 
-def only_cli_messages_prints(path: Path) -> Found:
+def only_cli_messages_prints(path):
     """It escapes control characters and handles closed pipes."""
     for node, name in calls(path) if group(path) == "cli" and path.name != "messages.py" else ():
         if name in PRINTING or (name.startswith("sys.std") and name.endswith((".write", ".writelines"))):
             yield node.lineno, name
 
 
-def only_numerical_modules_use_the_native_core(path: Path) -> Found:
+def only_numerical_modules_use_the_native_core(path):
     if group(path) not in NATIVE_FOLDERS and ids(path) not in NATIVE:
         yield from (name for name in imports(path) if name.startswith("svmfast._core"))
 
 
-def methods_do_not_import_each_other(path: Path) -> Found:
+def methods_do_not_import_each_other(path):
     if group(path) != "methods" or path.name == "registry.py":
         return
     own = {ids(path).split("/")[1], *SHARED_BY_METHODS}
@@ -198,12 +196,12 @@ def methods_do_not_import_each_other(path: Path) -> Found:
             yield name
 
 
-def methods_and_models_open_no_file(path: Path) -> Found:
+def methods_and_models_open_no_file(path):
     if group(path) in ("methods", "models", "solvers", "evaluation", "exports"):
         yield from (node.lineno for node, name in calls(path) if name.split(".")[-1] in OPENING)
 
 
-def messages_below_the_command_line_name_no_flags(path: Path) -> Found:
+def messages_below_the_command_line_name_no_flags(path):
     """They name parameters in backquotes, which cli/flags.py replaces; a flag by itself is a declaration."""
     if group(path) == "cli" or ids(path).startswith("exports/c_"):  # where -- is an operator of C
         return
@@ -220,14 +218,14 @@ def messages_below_the_command_line_name_no_flags(path: Path) -> Found:
                 yield node.lineno, node.value
 
 
-def what_trusts_a_files_indices_is_called_where_they_are_checked(path: Path) -> Found:
+def what_trusts_a_files_indices_is_called_where_they_are_checked(path):
     """Take Rows.from_scipy, or svmfast.formats._arrow."""
     for node in nodes(path) if ids(path) not in CHECKED else ():
         if isinstance(node, ast.Attribute) and node.attr in UNCHECKED:
             yield node.lineno, node.attr
 
 
-def foreign_files_are_read_where_every_exception_becomes_one_line(path: Path) -> Found:
+def foreign_files_are_read_where_every_exception_becomes_one_line(path):
     guarded = {
         id(inner)
         for node in nodes(path)
@@ -240,7 +238,7 @@ def foreign_files_are_read_where_every_exception_becomes_one_line(path: Path) ->
         yield found
 
 
-def no_module_runs_code_or_opens_a_connection(path: Path) -> Found:
+def no_module_runs_code_or_opens_a_connection(path):
     found = {name.split(".")[0] for name in imports(path)} & FORBIDDEN_MODULES
     for node, name in calls(path):
         found |= {f"{word.arg}=" for word in node.keywords if word.arg == "shell"}
@@ -249,7 +247,7 @@ def no_module_runs_code_or_opens_a_connection(path: Path) -> Found:
         yield found
 
 
-RULES: list[Callable[[Path], Found]] = [
+RULES = [
     *(imports_point_downwards, the_command_line_goes_through_the_commands),
     *(only_the_command_line_knows_the_terminal, only_cli_messages_prints),
     *(only_numerical_modules_use_the_native_core, methods_do_not_import_each_other),
@@ -261,11 +259,11 @@ RULES: list[Callable[[Path], Found]] = [
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
-def test_rule(rule: Callable[[Path], Found]) -> None:
+def test_rule(rule):
     assert not [(ids(path), found) for path in files() for found in rule(path)]
 
 
-def test_intrinsics_are_used_only_in_three_headers() -> None:
+def test_intrinsics_are_used_only_in_three_headers():
     """For a port to another machine, all vector instructions are in one folder."""
     used = re.compile(r"\b_mm\d*_|SVMFAST_WIDE|\bv[a-z]+q_[fsu]\d|intrin\.h|arm_neon\.h")
     sources = (PACKAGE / "_core").rglob("*.[ch]pp")
@@ -275,12 +273,12 @@ def test_intrinsics_are_used_only_in_three_headers() -> None:
     assert found == {"simd/characters.hpp", "simd/integers.hpp", "simd/vec.hpp"}
 
 
-def test_threads_are_started_and_limited_in_one_module() -> None:
+def test_threads_are_started_and_limited_in_one_module():
     how = r"\bThread\(|threadpool_limits|ThreadPoolExecutor|environ.*OMP_|\bomp_\w+\("
     assert [ids(path) for path in files() if re.search(how, path.read_text())] == ["threads"]
 
 
-def test_test_modules_share_code_only_through_support() -> None:
+def test_test_modules_share_code_only_through_support():
     tests = sorted(PACKAGE.with_name("tests").rglob("*.py"))
     modules = {path.stem for path in tests if path.stem.startswith("test_")}
     found = [(path.name, name) for path in tests for name in imports(path)]

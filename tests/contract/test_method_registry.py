@@ -1,14 +1,10 @@
 """Methods from their declarations: a toy registered here is found everywhere; all meet one contract."""
 
-from __future__ import annotations
-
 import inspect
 import subprocess
 import sys
 from dataclasses import dataclass, replace
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import click
 import numpy as np
@@ -24,7 +20,7 @@ from svmfast.formats.model_files import load_model, model_bytes
 from svmfast.methods import registry
 from svmfast.methods.linear import LinearOptions
 from svmfast.methods.linear.fit import linear
-from svmfast.methods.method import Input, Inputs, Method, Outcome, Setting
+from svmfast.methods.method import Input, Method, Outcome
 from svmfast.methods.registry import methods
 from svmfast.options import Reading, option, options_of
 from svmfast.values import Real
@@ -43,14 +39,14 @@ class ToyOptions:
 class ToyReport:
     centroids: int
 
-    def lines(self) -> list[str]:
+    def lines(self):
         return [f"centroids    {self.centroids}"]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self):
         return {"centroids": self.centroids}
 
 
-def run_toy(inputs: Inputs, options: ToyOptions, setting: Setting) -> Outcome:
+def run_toy(inputs, options, setting):
     """Make a model that predicts the class of the nearest centroid: the largest of 2 c.x - |c|^2."""
     given = inputs.rows("data")
     assert given.labels is not None
@@ -75,13 +71,13 @@ TOY = Method(
 
 
 @pytest.fixture
-def _toy(monkeypatch: pytest.MonkeyPatch) -> None:
+def _toy(monkeypatch):
     monkeypatch.setitem(registry._PACKAGES, "toy", "toy")
     monkeypatch.setitem(sys.modules, "svmfast.methods.toy", SimpleNamespace(METHOD=TOY))
 
 
 @pytest.mark.usefixtures("_toy")
-def test_a_registered_method_is_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_registered_method_is_a_command(tmp_path, capsys):
     assert main.run(["--help"]) == 0
     assert "  toy           Answer the class of the nearest centroid.\n" in capsys.readouterr().out
     assert main.run(["toy", "-h"]) == 0
@@ -97,7 +93,7 @@ def test_a_registered_method_is_a_command(tmp_path: Path, capsys: pytest.Capture
 
 
 @pytest.mark.usefixtures("_toy")
-def test_a_registered_method_is_a_function(tmp_path: Path) -> None:
+def test_a_registered_method_is_a_function(tmp_path):
     assert "toy" in dir(package)
     assert list(inspect.signature(package.toy).parameters)[:3] == ["data", "labels", "shrink"]
     rows = package.read_svmlight(data("iris.train"))
@@ -113,7 +109,7 @@ def test_a_registered_method_is_a_function(tmp_path: Path) -> None:
 # --- the contract, for every method ---
 
 
-def quick_run(method: Method) -> dict[str, Any]:
+def quick_run(method):
     """Return the arguments of `run_method` for the method's quick run on the command line."""
     if method.name not in RUNS:
         return {"inputs": {"data": data("iris.train")}, "options": {}}
@@ -128,7 +124,7 @@ def quick_run(method: Method) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("method", [*methods(), TOY], ids=lambda method: method.name)
-def test_every_method_meets_the_contract(method: Method, tmp_path: Path) -> None:
+def test_every_method_meets_the_contract(method, tmp_path):
     """Equal bytes for any number of threads, a round trip, detection of damage, an answer for every row."""
     results = [run_method(method, **quick_run(method), threads=threads) for threads in (1, 2)]
     contents = [model_bytes(result.model) for result in results]
@@ -145,9 +141,9 @@ def test_every_method_meets_the_contract(method: Method, tmp_path: Path) -> None
         load_model(contents[0][: len(contents[0]) // 2])
 
 
-def test_one_name_has_one_meaning() -> None:
+def test_one_name_has_one_meaning():
     """Options of the same name have the same flags in every method, and none has one of Reading's."""
-    meanings: dict[str, object] = {}
+    meanings = {}
     letters = {word: "" for one in options_of(Reading) for word in (one.name, *one.flags)}
     for method in methods():
         for one in options_of(method.options):
@@ -159,7 +155,7 @@ def test_one_name_has_one_meaning() -> None:
 
 
 @pytest.mark.parametrize("name", [one.name for one in methods()])
-def test_a_command_imports_no_other_method(name: str) -> None:
+def test_a_command_imports_no_other_method(name):
     """The registry names the package of each command; only that one is imported for its help."""
     code = (
         "import sys\nfrom svmfast.methods.registry import method\n"

@@ -1,7 +1,5 @@
 """The contract of every kind of model (tests/kinds has examples), also as pickles, copies, in threads."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 import multiprocessing
@@ -11,7 +9,6 @@ import signal
 import threading
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import joblib
 import numpy as np
@@ -24,31 +21,29 @@ import svmfast
 from svmfast import errors
 from svmfast.errors import SvmfastError
 from svmfast.formats.model_files import model_bytes, open_model
-from svmfast.models.answer import Answer
-from svmfast.models.base import KINDS, Model, model_class
+from svmfast.models.base import KINDS, model_class
 from svmfast.models.head import Head
-from svmfast.rows import Rows
 
 
 @cache
-def pickled(name: str) -> bytes:
+def pickled(name):
     return pickle.dumps(EXAMPLES[name]())
 
 
-def fresh(name: str) -> Model:
+def fresh(name):
     """Return a copy of a model that has not predicted yet; some take long to make from scratch."""
-    model: Model = pickle.loads(pickled(name))
+    model = pickle.loads(pickled(name))
     return model
 
 
-def answered(model: Model, rows: Rows) -> list[bytes]:
+def answered(model, rows):
     """All results of svmfast.predict, as bytes; an embedded exact model is used."""
     answer = svmfast.predict(model, rows, probability=model.head.has_probability and model.kind != "cascade")
     return [answer.predicted.tobytes(), answer.decisions.tobytes(), repr(answer.probabilities).encode()]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_pickles_and_copies_answer_alike(name: str, tmp_path: Path) -> None:
+def test_pickles_and_copies_answer_alike(name, tmp_path):
     """Made before and after the first prediction, of which a pickle has no trace."""
     model, protocols = fresh(name), range(2, pickle.HIGHEST_PROTOCOL + 1)
     before = [pickle.dumps(model, protocol) for protocol in protocols]
@@ -64,7 +59,7 @@ def test_pickles_and_copies_answer_alike(name: str, tmp_path: Path) -> None:
         assert answered(other, rows_for(model)) == expected
 
 
-def test_a_pool_of_spawned_processes_gives_the_same_bytes_as_one() -> None:
+def test_a_pool_of_spawned_processes_gives_the_same_bytes_as_one():
     models = [fresh(name) for name in NAMES]
     rows = [rows_for(model) for model in models]
     expected = list(map(answered, models, rows))  # the models have predicted by now
@@ -73,12 +68,12 @@ def test_a_pool_of_spawned_processes_gives_the_same_bytes_as_one() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_threads_that_predict_first_at_the_same_time_agree(name: str) -> None:
+def test_threads_that_predict_first_at_the_same_time_agree(name):
     expected = answered(fresh(name), rows_for(fresh(name)))
     model, together = fresh(name), threading.Barrier(8)
     rows, found = rows_for(model), list[list[bytes]]()
 
-    def work() -> None:
+    def work():
         together.wait(30)
         found.append(answered(model, rows))
 
@@ -90,7 +85,7 @@ def test_threads_that_predict_first_at_the_same_time_agree(name: str) -> None:
     assert found == [expected] * 8
 
 
-def answer_in_child(model: Model, rows: Rows) -> list[bytes]:
+def answer_in_child(model, rows):
     """Fork, and return the child's answer; fail if the child hangs."""
     read, write = os.pipe()
     child = os.fork()
@@ -102,14 +97,14 @@ def answer_in_child(model: Model, rows: Rows) -> list[bytes]:
             os._exit(0)
     os.close(write)
     with open(read, "rb") as pipe:
-        found: list[bytes] = pickle.loads(pipe.read())
+        found = pickle.loads(pipe.read())
     assert os.waitpid(child, 0)[1] == 0
     return found
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 @pytest.mark.parametrize("name", nightly_but(["libsvm", "scaled polynomial", "routed triangle"], NAMES))
-def test_a_child_forked_while_another_thread_predicts_answers_alike(name: str) -> None:
+def test_a_child_forked_while_another_thread_predicts_answers_alike(name):
     rows = rows_for(fresh(name))
     expected = answered(fresh(name), rows)
     for _ in range(5):
@@ -121,7 +116,7 @@ def test_a_child_forked_while_another_thread_predicts_answers_alike(name: str) -
         assert answer_in_child(model, rows) == expected
 
 
-def test_a_fork_waits_for_support_vectors_that_are_being_packed() -> None:
+def test_a_fork_waits_for_support_vectors_that_are_being_packed():
     """A lock held by another thread during the fork would stay locked in the child forever."""
     rng, n = np.random.default_rng(0), 6000
     wide = svmfast.as_rows(rng.normal(size=(n, 300)))
@@ -138,10 +133,10 @@ def test_a_fork_waits_for_support_vectors_that_are_being_packed() -> None:
         other.join()
 
 
-def test_answers_and_results_pickle() -> None:
+def test_answers_and_results_pickle():
     exact, rows = svmfast.load_model(model("iris_c_rbf_prob")), svmfast.read_svmlight(data("iris.test"))
     answer = svmfast.predict(exact, rows)
-    again: Answer = pickle.loads(pickle.dumps(answer))
+    again = pickle.loads(pickle.dumps(answer))
     assert np.array_equal(again.predicted, answer.predicted)
     assert np.array_equal(again.decisions, answer.decisions)
     result = svmfast.approximate(exact, rows, order=2, force=True)
@@ -167,7 +162,7 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize("kind", ERRORS, ids=lambda kind: kind.__name__)
-def test_errors_are_passed_between_processes(kind: type[SvmfastError]) -> None:
+def test_errors_are_passed_between_processes(kind):
     wanted = inspect.signature(kind).parameters.values()
     positional = [one.name for one in wanted if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
     error = kind(*(NUMBERS.get(name, name) for name in positional))
@@ -178,17 +173,17 @@ def test_errors_are_passed_between_processes(kind: type[SvmfastError]) -> None:
 
 
 @pytest.fixture(scope="module")
-def models() -> dict[str, Model]:
+def models():
     return {name: make() for name, make in EXAMPLES.items()}
 
 
-def test_every_kind_has_an_example(models: dict[str, Model]) -> None:
+def test_every_kind_has_an_example(models):
     assert {model.kind for model in models.values()} == {"libsvm", *KINDS}
     assert all(model_class(kind).kind == kind for kind in KINDS)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_file_contains_all_of_a_model(name: str, models: dict[str, Model]) -> None:
+def test_a_file_contains_all_of_a_model(name, models):
     text = model_bytes(models[name])
     loaded = open_model(text)
     assert type(loaded.model) is type(models[name])
@@ -199,7 +194,7 @@ def test_a_file_contains_all_of_a_model(name: str, models: dict[str, Model]) -> 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_answer_depends_on_the_row_alone_and_not_on_threads(name: str, models: dict[str, Model]) -> None:
+def test_an_answer_depends_on_the_row_alone_and_not_on_threads(name, models):
     model = models[name]
     rows = rows_for(model)
     values = model.decision_values(rows)

@@ -7,16 +7,12 @@ like are escapes. A refusal prints one line on stderr and nothing else, leaves n
 message `...` stands for any text.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from program import FIXTURES, PROGRAM, ROOT
@@ -36,7 +32,7 @@ COLUMNS = ("command", "status", "message", "typed")
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     for name, place in LINKS.items():
         (tmp_path / name).symlink_to(place)
     for name, place in COPIES.items():
@@ -47,13 +43,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def left(folder: Path) -> dict[str, bytes]:
+def left(folder):
     """Return what is in the folder: names, and the content of files."""
     return {path.name: path.read_bytes() if path.is_file() else b"" for path in folder.iterdir()}
 
 
 @contextmanager
-def refused(folder: Path, command: str, message: str, typed: str) -> Iterator[list[str]]:
+def refused(folder, command, message, typed):
     """The block puts what is printed on stderr into the list: the message, and no file is made or changed."""
     if typed:
         name = "typed.csv" if "typed.csv" in command else "typed"
@@ -65,9 +61,7 @@ def refused(folder: Path, command: str, message: str, typed: str) -> Iterator[li
 
 
 @pytest.mark.parametrize(COLUMNS, LINES, ids=[str(i + 2) for i in range(len(LINES))])
-def test_a_command_line_is_refused(
-    command: str, status: str, message: str, typed: str, folder: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_command_line_is_refused(command, status, message, typed, folder, capfd):
     with refused(folder, command, message, typed) as printed:
         found = run(shlex.split(command))
         out, err = capfd.readouterr()
@@ -76,14 +70,14 @@ def test_a_command_line_is_refused(
 
 
 @pytest.mark.parametrize(COLUMNS, LINES[:: max(1, len(LINES) // 12)])
-def test_the_program_refuses_alike(command: str, status: str, message: str, typed: str, folder: Path) -> None:
+def test_the_program_refuses_alike(command, status, message, typed, folder):
     with refused(folder, command, message, typed) as printed:
         done = subprocess.run([PROGRAM, *shlex.split(command)], capture_output=True, text=True)
         assert (str(done.returncode), done.stdout) == (status, "")
         printed.append(done.stderr)
 
 
-def test_no_line_is_there_twice_and_every_command_is_given_a_directory() -> None:
+def test_no_line_is_there_twice_and_every_command_is_given_a_directory():
     assert len({(command, typed) for command, *_, typed in LINES}) == len(LINES)
     given = {command.split()[0] for command, _, message, _ in LINES if message.endswith("Is a directory")}
     assert given == {*commands()} - {"import"}  # its input is an estimator, tests/cli/test_cli_export.py

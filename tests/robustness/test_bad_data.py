@@ -4,14 +4,11 @@ Most of them crash or mislead one of LIBSVM, scikit-learn, LIBSVM's Python reade
 the names describe the fault.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 import re
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -27,13 +24,13 @@ BAD = Path(__file__).parent / "bad"
 DATA, DENSE, PRECOMPUTED = BAD / "data", {"dense": True}, {"precomputed": True}
 
 # Errors of a class of its own; all others are DataFormatErrors.
-KINDS: dict[str, type[e.InputError]] = {
+KINDS = {
     **dict.fromkeys(("gzip_damaged", "gzip_short", "gzip_trailing", "zip", "zstd"), e.InputError),
     **dict.fromkeys(("empty", "only_comments"), e.EmptyDataError),
 }
 
 
-def rows_of(table: Path) -> list[list[str]]:
+def rows_of(table):
     with table.open(encoding="utf-8", newline="") as file:
         return list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))[1:]
 
@@ -45,7 +42,7 @@ REFUSED = [
 ]
 TWO = [1.0, -1.0], [{1: 0.5, 2: 1.0}, {2: 1.0}]
 #: file: options, labels, rows as {index: value}, notes
-ACCEPTED: dict[str, tuple[dict[str, Any], list[float], list[dict[int, float]], Notes]] = {
+ACCEPTED = {
     **{name: ({}, *TWO, Notes()) for name in ("bzip2", "gzip", "xz", "no_last_newline")},
     "bom": ({}, *TWO, Notes(byte_order_mark=1)),
     "comment_colon": ({}, *TWO, Notes(line_comments=1)),
@@ -77,7 +74,7 @@ LENIENT = {
 }
 
 
-def entries(data: Any, first: int = 1) -> list[dict[int, float]]:
+def entries(data, first=1):
     rows = data.rows
     return [
         dict(zip((rows.indices[a:b] + first).tolist(), rows.values[a:b].tolist(), strict=True))
@@ -86,7 +83,7 @@ def entries(data: Any, first: int = 1) -> list[dict[int, float]]:
 
 
 @pytest.mark.parametrize(("name", "options", "message"), REFUSED, ids=[row[0] for row in REFUSED])
-def test_refused(name: str, options: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused(name, options, message, monkeypatch):
     monkeypatch.chdir(DATA)
     kind = KINDS.get(name, e.DataFormatError)
     with pytest.raises(kind) as whole:
@@ -99,7 +96,7 @@ def test_refused(name: str, options: dict[str, Any], message: str, monkeypatch: 
 
 
 @pytest.mark.parametrize("name", ACCEPTED)
-def test_accepted(name: str) -> None:
+def test_accepted(name):
     options, labels, rows, notes = ACCEPTED[name]
     data = read_svmlight(DATA / name, **arguments(**options))
     np.testing.assert_array_equal(data.labels, labels)
@@ -109,24 +106,24 @@ def test_accepted(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LENIENT)
-def test_lenient(name: str) -> None:
+def test_lenient(name):
     data = read_svmlight(DATA / name, Reading(lenient=True))
     assert (entries(data), data.notes) == LENIENT[name]
 
 
 @pytest.mark.parametrize("name", ["duplicate", "duplicate_apart"])
-def test_lenient_does_not_choose_between_duplicates(name: str) -> None:
+def test_lenient_does_not_choose_between_duplicates(name):
     with pytest.raises(e.DataFormatError, match=r":2: index 2 twice in the row; expected every index once$"):
         read_svmlight(DATA / name, Reading(lenient=True))
 
 
-def test_zero_based_takes_index_zero() -> None:
+def test_zero_based_takes_index_zero():
     data = read_svmlight(DATA / "index_zero", Reading(zero_based=True))
     assert entries(data, 0) == [{1: 0.5, 2: 1.0}, {0: 1.0, 2: 0.5}]
     assert data.rows.n_columns == 3
 
 
-def test_precomputed_is_only_read_as_such() -> None:
+def test_precomputed_is_only_read_as_such():
     for name, token in (("precomputed", "'0:1'"), ("serial_unknown", "'0:?'")):
         with pytest.raises(e.DataFormatError, match=re.escape(f":1: index 0 ({token})")):
             read_svmlight(DATA / name)
@@ -136,14 +133,14 @@ MODELS = rows_of(BAD / "models" / "EXPECTED.tsv")
 
 
 @pytest.mark.parametrize(("name", "message"), MODELS, ids=lambda cell: cell.split(".")[0])
-def test_a_broken_model_is_refused_with_its_own_message(name: str, message: str) -> None:
+def test_a_broken_model_is_refused_with_its_own_message(name, message):
     with pytest.raises(e.ModelFormatError) as caught:
         load_model(BAD / "models" / name)
     assert str(caught.value) == f"{BAD}/models/{message}"
     assert caught.value.exit_code == 2
 
 
-def test_every_file_is_in_a_table_and_every_rule_has_a_file() -> None:
+def test_every_file_is_in_a_table_and_every_rule_has_a_file():
     assert sorted(row[0] for row in MODELS) == sorted(p.name for p in BAD.glob("models/*.model"))
     assert sorted(p.name for p in DATA.iterdir()) == sorted([*(row[0] for row in REFUSED), *ACCEPTED])
     unseen = {what for what, _ in _RULES.values() if not any(f": {what}" in row[2] for row in REFUSED)}

@@ -4,15 +4,11 @@ The oracle knows nothing of the readers: what a damaged file that is accepted sa
 by number, must be what the model read from it writes.
 """
 
-from __future__ import annotations
-
 import os
 import pickle
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -36,7 +32,7 @@ no_limits_here = pytest.mark.skipif("SVMFAST_SANITIZED" in os.environ, reason="s
 ROWS = Rows.from_dense(np.random.default_rng(4).normal(0, 0.5, (3, 12)))
 
 
-def check(text: bytes) -> bool:
+def check(text):
     """Return whether `text` was accepted; if so, the model must have the content of the text, and predict."""
     text = resealed(text)
     try:
@@ -54,7 +50,7 @@ def check(text: bytes) -> bool:
 
 
 @pytest.mark.parametrize("path", OWN, ids=lambda p: p.stem)
-def test_cut_anywhere(path: Path) -> None:
+def test_cut_anywhere(path):
     text = path.read_bytes()
     for kept in range(1, len(text), 1 + len(text) // 400):
         with pytest.raises(errors.ModelFormatError):
@@ -66,7 +62,7 @@ def test_cut_anywhere(path: Path) -> None:
 STEPS = [7, pytest.param(1, marks=pytest.mark.nightly)]
 
 
-def damaged(text: bytes, step: int) -> Iterator[bytes]:
+def damaged(text, step):
     """Yield a text with one byte replaced by a piece of damage, or with one bit flipped."""
     for at in range(0, len(text), step):
         for piece in (DAMAGE[at % len(DAMAGE)], bytes([text[at] ^ (1 << at % 8)])):
@@ -75,13 +71,13 @@ def damaged(text: bytes, step: int) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("path", SMALL, ids=lambda p: p.stem)
-def test_every_byte_damaged(path: Path, step: int) -> None:
+def test_every_byte_damaged(path, step):
     accepted = [check(text) for text in damaged(path.read_bytes(), step)]
     # Another byte of a number gives another model; most other damage gives none.
     assert 0 < sum(accepted) < len(accepted)
 
 
-def with_other_numbers(text: bytes, others: Iterable[bytes]) -> Iterator[bytes]:
+def with_other_numbers(text, others):
     """Yield a file with each whole number of its JSON, such as sizes and shapes, replaced by others."""
     first, header, rest = text.split(b"\n", 2)
     for match in re.finditer(rb"(?<=[:\[,])\d+(?=[,\]}])", header):
@@ -91,7 +87,7 @@ def with_other_numbers(text: bytes, others: Iterable[bytes]) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("path", OWN, ids=lambda p: p.stem)
-def test_every_number_of_the_header_replaced(path: Path) -> None:
+def test_every_number_of_the_header_replaced(path):
     others = (b"0", b"1", b"7", b"-1", b"65536", b"2147483647", b"4294967297", b"9" * 18, b"9" * 40, b"1e999")
     tried = [check(text) for text in with_other_numbers(path.read_bytes(), others)]
     assert len(tried) >= 2 * len(others)
@@ -116,7 +112,7 @@ for text in damaged:
 """
 
 
-def limited(spare: int, code: str, whole: list[bytes], damaged: list[bytes]) -> bytes:
+def limited(spare, code, whole, damaged):
     """Run code for each of the damaged models; return what it prints."""
     words = [sys.executable, "-c", LIMITED.format(spare=spare, code=code)]
     done = subprocess.run(words, input=pickle.dumps((whole, damaged)), capture_output=True)
@@ -125,7 +121,7 @@ def limited(spare: int, code: str, whole: list[bytes], damaged: list[bytes]) -> 
 
 
 @no_limits_here
-def test_an_absurd_width_takes_no_memory_and_changes_no_value() -> None:
+def test_an_absurd_width_takes_no_memory_and_changes_no_value():
     """Columns that no landmark uses take no memory."""
     x, show = (
         np.linspace(-1, 1, 12),
@@ -141,7 +137,7 @@ def test_an_absurd_width_takes_no_memory_and_changes_no_value() -> None:
 
 
 @no_limits_here
-def test_memory_stays_in_proportion_to_the_file() -> None:
+def test_memory_stays_in_proportion_to_the_file():
     """Every size in every file replaced by huge ones, in a process with little memory."""
     whole, others = [path.read_bytes() for path in OWN[:6]], (b"100000000", b"2000000000", b"9" * 18)
     damaged = [other for text in whole for other in with_other_numbers(text, others)]
@@ -152,7 +148,7 @@ def test_memory_stays_in_proportion_to_the_file() -> None:
 @pytest.mark.parametrize(
     "name", ["iris_c_rbf_prob", "diabetes_eps_rbf_prob", "normal_one_rbf_prob", "iris_precomputed"]
 )
-def test_libsvm_text_cut_anywhere(name: str) -> None:
+def test_libsvm_text_cut_anywhere(name):
     """An error at every line end, and elsewhere at least a warning."""
     text = (FIXTURES / "models" / f"{name}.model").read_bytes()
     for kept in (found.end() for found in re.finditer(rb"\n", text[:-1])):
@@ -167,7 +163,7 @@ def test_libsvm_text_cut_anywhere(name: str) -> None:
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("name", ["tie_votes", "single_class", "normal_one_linear", "tie_votes_prob"])
-def test_every_byte_of_libsvm_text_damaged(name: str, step: int) -> None:
+def test_every_byte_of_libsvm_text_damaged(name, step):
     text = (FIXTURES / "models" / f"{name}.model").read_bytes()[:3000]
     for other in damaged(text[: text.rindex(b"\n") + 1], step):
         check(other)

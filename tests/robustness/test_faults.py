@@ -4,8 +4,6 @@ The old output is intact or the new one complete, nothing else is left, and the 
 scripts/fuzz/faults does the same many times.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import shutil
@@ -14,9 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from every_command import RUNS, words
@@ -29,7 +25,7 @@ from svmfast.cli.main import commands
 PHOTOS = model("photos_c_rbf")
 
 
-def listing(folder: Path) -> set[str]:
+def listing(folder):
     return {path.name for path in folder.iterdir()}
 
 
@@ -41,17 +37,17 @@ NAMES = sorted(RUN_OF)
 ALWAYS = ("predict", "budget-train", "approximate")
 
 
-def writer(name: str, out: str) -> list[str]:
+def writer(name, out):
     return [*words(RUN_OF[name], {"OUT": out}), "-q"]
 
 
-def errors(printed: bytes) -> bytes:
+def errors(printed):
     """Return what was printed without warnings, which --quiet leaves."""
     lines = printed.splitlines(keepends=True)
     return b"".join(line for line in lines if not line.startswith(b"svmfast: warning: "))
 
 
-def assert_untouched(folder: Path, *others: str) -> None:
+def assert_untouched(folder, *others):
     """The old output is as it was, and no temporary file is left."""
     assert listing(folder) == {"out", *others}
     assert (folder / "out").read_bytes() == OLD
@@ -59,14 +55,14 @@ def assert_untouched(folder: Path, *others: str) -> None:
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
 @pytest.mark.parametrize("name", nightly_but(ALWAYS, NAMES))
-def test_a_full_disk_is_one_line_and_status_2(name: str) -> None:
+def test_a_full_disk_is_one_line_and_status_2(name):
     done = svmfast(*writer(name, "/dev/full"))
     assert (done.returncode, done.stdout) == (2, b"")
     assert errors(done.stderr) == b"svmfast: /dev/full: cannot be written: No space left on device\n"
 
 
 @pytest.mark.parametrize("name", nightly_but(ALWAYS, NAMES))
-def test_a_folder_that_may_not_be_written(name: str, tmp_path: Path) -> None:
+def test_a_folder_that_may_not_be_written(name, tmp_path):
     """As a user other than root, for whom permissions do not apply."""
     folder = tmp_path / "locked"
     folder.mkdir()
@@ -87,7 +83,7 @@ def test_a_folder_that_may_not_be_written(name: str, tmp_path: Path) -> None:
     assert_untouched(folder)
 
 
-def test_a_small_disk_that_fills(tmp_path: Path) -> None:
+def test_a_small_disk_that_fills(tmp_path):
     """Only half of the output fits."""
     mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", tmp_path]
     if os.geteuid() or subprocess.run(mount, capture_output=True).returncode:
@@ -104,7 +100,7 @@ def test_a_small_disk_that_fills(tmp_path: Path) -> None:
         subprocess.run(["umount", tmp_path], check=True)
 
 
-def test_killed_at_random_moments(tmp_path: Path) -> None:
+def test_killed_at_random_moments(tmp_path):
     """predict, once by each signal; scripts/fuzz/faults: four commands, 200 times."""
     kills = int(os.environ.get("SVMFAST_KILLS", len(SIGNALS)))
     chance, tally = random.Random(int(os.environ.get("SVMFAST_SEED", 7))), Tally()
@@ -121,7 +117,7 @@ STATUS = [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)]
 
 
 @pytest.mark.parametrize(("number", "status"), STATUS)
-def test_a_signal_while_input_is_awaited_leaves_nothing(number: int, status: int, tmp_path: Path) -> None:
+def test_a_signal_while_input_is_awaited_leaves_nothing(number, status, tmp_path):
     out = tmp_path / "out"
     out.write_bytes(OLD)
     with started("predict", "-q", "-", PHOTOS, out) as process:
@@ -172,18 +168,18 @@ LOADED = [(place, *one) for place in ("svmfast._core", "svmfast.cli.main") for o
 
 
 @pytest.mark.parametrize(("place", "number", "status"), [*(("", *one) for one in STATUS), *LOADED])
-def test_a_signal_that_compiled_code_turns_into_an_error(place: str, number: int, status: int) -> None:
+def test_a_signal_that_compiled_code_turns_into_an_error(place, number, status):
     code = STOPPED.format(number=int(number)) + (LOADING.format(place=place) if place else COMPUTING)
     done = subprocess.run([sys.executable, "-c", code, "info"], capture_output=True, timeout=60 * PATIENCE)
     assert (done.returncode, done.stdout, done.stderr) == (status, b"", b"")
 
 
 @contextmanager
-def fed(place: Path, *pieces: bytes) -> Iterator[Path]:
+def fed(place, *pieces):
     """A named pipe into which the pieces are written, with a pause before all but the first."""
     os.mkfifo(place)
 
-    def feed() -> None:
+    def feed():
         with place.open("wb", buffering=0) as pipe:
             for number, piece in enumerate(pieces):
                 time.sleep(0.1 * (number > 0))
@@ -195,7 +191,7 @@ def fed(place: Path, *pieces: bytes) -> Iterator[Path]:
     feeder.join()
 
 
-def test_a_named_pipe_as_input_and_model(tmp_path: Path) -> None:
+def test_a_named_pipe_as_input_and_model(tmp_path):
     expected = svmfast("predict", "-q", data("photos.test"), PHOTOS).stdout
     text = data("photos.test").read_bytes()
     with fed(tmp_path / "rows", text) as rows, fed(tmp_path / "model", PHOTOS.read_bytes()) as given:
@@ -204,7 +200,7 @@ def test_a_named_pipe_as_input_and_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", ["grow", "shrink", "tear"])
-def test_a_file_that_grows_or_shrinks_while_it_is_read(change: str, tmp_path: Path) -> None:
+def test_a_file_that_grows_or_shrinks_while_it_is_read(change, tmp_path):
     """A prediction for every complete line that was read; a partial line is an error."""
     text = data("photos.test").read_bytes()
     rows, out, per = tmp_path / "rows", tmp_path / "out", text.count(b"\n")
@@ -230,7 +226,7 @@ def test_a_file_that_grows_or_shrinks_while_it_is_read(change: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", ["approximate", "budget-train"])
-def test_a_file_that_ends_while_it_is_read(name: str, tmp_path: Path) -> None:
+def test_a_file_that_ends_while_it_is_read(name, tmp_path):
     """Half of the file arrives, then a pause, then the end: refused, although its length was not known."""
     (tmp_path / "out").write_bytes(OLD)
     source = data("iris.train") if name == "budget-train" else model("iris_c_rbf_prob")
@@ -256,7 +252,7 @@ TRAIN, PREDICT = (
     [([*TRAIN, "--seed", "1"], [*TRAIN, "--seed", "2"]), (PREDICT, [*PREDICT, "--decision-values"])],
     ids=["budget-train", "predict"],
 )
-def test_two_processes_that_write_the_same_output(runs: tuple[list[str], ...], tmp_path: Path) -> None:
+def test_two_processes_that_write_the_same_output(runs, tmp_path):
     answers = set()
     for one in runs:
         assert svmfast(*one, cwd=tmp_path).returncode == 0

@@ -1,15 +1,10 @@
 """Damaged and hostile files of other libraries: each is refused in one line, and no memory is corrupted."""
 
-from __future__ import annotations
-
 import io
 import json
 import struct
 import zipfile
-from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -48,12 +43,12 @@ Y = np.arange(60) % 2
 # --- skops
 
 
-def members(content: bytes) -> dict[str, bytes]:
+def members(content):
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def pack(content: Mapping[str, bytes], how: int = zipfile.ZIP_STORED) -> bytearray:
+def pack(content, how=zipfile.ZIP_STORED):
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", how) as archive:
         for name, one in content.items():
@@ -61,7 +56,7 @@ def pack(content: Mapping[str, bytes], how: int = zipfile.ZIP_STORED) -> bytearr
     return bytearray(out.getvalue())
 
 
-def with_other_indices(path: Path, form: bytes, index: int) -> None:
+def with_other_indices(path, form, index):
     """Set every second index of the sparse matrices of this form."""
     content = members(path.read_bytes())
     for name in (name for name in content if name.endswith(".npz")):
@@ -74,13 +69,13 @@ def with_other_indices(path: Path, form: bytes, index: int) -> None:
     path.write_bytes(pack(content))
 
 
-def fitted_on_csc() -> SVC:
+def fitted_on_csc():
     made = SVC(gamma=0.5).fit(sparse.csr_matrix(X), Y)
     made.support_vectors_ = made.support_vectors_.tocsc()
     return made
 
 
-def with_sparse(name: str) -> Any:
+def with_sparse(name):
     made = make_pipeline(StandardScaler(), SVC()).fit(X, Y)
     setattr(made[0], name, sparse.csc_matrix(np.ones((1, 5))))
     return made
@@ -96,9 +91,7 @@ def with_sparse(name: str) -> Any:
         (lambda: with_sparse("feature_names_in_"), b"csc"),
     ],
 )
-def test_no_index_of_a_sparse_matrix_is_trusted(
-    estimator: Callable[[], Any], form: bytes, index: int, tmp_path: Path
-) -> None:
+def test_no_index_of_a_sparse_matrix_is_trusted(estimator, form, index, tmp_path):
     path = tmp_path / "estimator.skops"
     dump_skops(estimator(), path)
     with_other_indices(path, form, index)
@@ -107,7 +100,7 @@ def test_no_index_of_a_sparse_matrix_is_trusted(
         model_of_file(path)
 
 
-def test_a_declared_shape_takes_no_memory(tmp_path: Path) -> None:
+def test_a_declared_shape_takes_no_memory(tmp_path):
     made = fitted_on_csc()
     made.support_vectors_._shape = (2**40, 5)
     dump_skops(made, tmp_path / "tall.skops")
@@ -115,14 +108,14 @@ def test_a_declared_shape_takes_no_memory(tmp_path: Path) -> None:
         model_of_file(tmp_path / "tall.skops")
 
 
-def inverted(content: bytearray, begin: int, end: int) -> bytes:
+def inverted(content, begin, end):
     content[begin:end] = bytes(one ^ 255 for one in content[begin:end])
     return bytes(content)
 
 
 WHOLE = members(SVM.read_bytes())
 #: Archives by the exception that skops raises.
-ARCHIVES: dict[str, Callable[[], bytes]] = {
+ARCHIVES = {
     "RecursionError": lambda: pack({**WHOLE, "schema.json": b"[" * 100_000}),
     "error": lambda: inverted(pack(WHOLE, zipfile.ZIP_DEFLATED), 500, 530),
     "LZMAError": lambda: inverted(pack(WHOLE, zipfile.ZIP_LZMA), 100, 160),
@@ -130,7 +123,7 @@ ARCHIVES: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("raised", ARCHIVES)
-def test_a_damaged_archive_is_refused(raised: str, tmp_path: Path) -> None:
+def test_a_damaged_archive_is_refused(raised, tmp_path):
     path = tmp_path / "damaged.skops"
     path.write_bytes(ARCHIVES[raised]())
     with pytest.raises(ModelFormatError, match=rf"damaged.skops: skops cannot read it \(({raised})"):
@@ -144,14 +137,14 @@ CLASSES = ("xxxxxxx", "yyyyyyy", "zzzzzzz")
 SCALING = Scaling(np.zeros(4), np.ones(4), None, tuple("abcd"), CLASSES, class_labels=(0, 1, 2))
 
 
-def arrow(columns: Mapping[str, Any], new: Callable[..., Any] = ipc.new_file) -> bytes:
+def arrow(columns, new=ipc.new_file):
     out, table = io.BytesIO(), pa.table(columns)
     with new(out, table.schema) as writer:
         writer.write_table(table)
     return out.getvalue()
 
 
-def replaced(content: bytes, form: str, old: tuple[int, ...], new: tuple[int, ...]) -> bytes:
+def replaced(content, form, old, new):
     before = struct.pack(form, *old)
     assert before in content
     return content.replace(before, struct.pack(form, *new))
@@ -162,9 +155,7 @@ def replaced(content: bytes, form: str, old: tuple[int, ...], new: tuple[int, ..
 @pytest.mark.parametrize(
     "offsets", [(0, 7, 14, 2**31 - 1), (0, -5, -3, 3), (5, 4, 3, 2), (0, 7, 14, 100_000), (10**8,) * 4]
 )
-def test_offsets_of_an_arrow_file_are_checked(
-    offsets: tuple[int, ...], name: str, new: Callable[..., Any]
-) -> None:
+def test_offsets_of_an_arrow_file_are_checked(offsets, name, new):
     words = pa.array(CLASSES)
     columns = {**NUMBERS, "label": pa.array([0.0, 1, 2]), "kept": pa.array([1, 2, 3]), "coded": words}
     columns |= {"coded": pa.array([1, 2, 3]), name: words.dictionary_encode() if name == "coded" else words}
@@ -179,7 +170,7 @@ def test_offsets_of_an_arrow_file_are_checked(
 
 @pytest.mark.parametrize("packing", [None, "zstd", "lz4"])
 @pytest.mark.parametrize("new", [ipc.new_file, ipc.new_stream])
-def test_packed_batches_of_an_arrow_file(new: Callable[..., Any], packing: str | None) -> None:
+def test_packed_batches_of_an_arrow_file(new, packing):
     """Dictionaries are batches, too; beyond a ratio of 100 none is unpacked."""
     for words, refused in ((["one", "two", "three"] * 500, False), (["x" * (1 << 27)], packing is not None)):
         ones, kept, out = np.ones(len(words)), pa.array(words).dictionary_encode(), io.BytesIO()
@@ -193,7 +184,7 @@ def test_packed_batches_of_an_arrow_file(new: Callable[..., Any], packing: str |
             assert [word for block in stream for word in block.kept["kept"].to_pylist()] == words
 
 
-def with_metadata(text: bytes) -> bytes:
+def with_metadata(text):
     out = io.BytesIO()
     parquet.write_table(pa.table(NUMBERS).replace_schema_metadata({b"pandas": text}), out)
     return out.getvalue()
@@ -212,13 +203,13 @@ TABLES = {
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_damaged_table_is_refused(name: str) -> None:
+def test_a_damaged_table_is_refused(name):
     with pytest.raises(TableError, match=r"^<bytes>: damaged, or of an unknown format"):
         read_data(TABLES[name], Reading())
 
 
 @pytest.mark.parametrize("column", ["column #99: Row #3", "column #0"])
-def test_text_that_quotes_a_message_is_no_message(column: str) -> None:
+def test_text_that_quotes_a_message_is_no_message(column):
     line = f"1,2,In CSV {column}: CSV conversion error to double: invalid value 'x'"
     with pytest.raises(DataFormatError, match=r":3: 3 fields; expected 2, one per column$"):
         read_data(f"label,a\n1,2\n{line}\n".encode(), Reading())
@@ -238,13 +229,13 @@ FRAME = pd.DataFrame(X[:, :4], columns=[*"abcd"])
         (FRAME.assign(a=[1, "x"] * 30), "Could not convert 'x'"),
     ],
 )
-def test_a_data_frame_that_arrow_cannot_represent(frame: Any, why: str) -> None:
+def test_a_data_frame_that_arrow_cannot_represent(frame, why):
     loaded = svmfast.load_model(model("iris_c_rbf_prob"))
     with pytest.raises(OptionError, match=rf"expected a table of named columns \(.*{why}"):
         svmfast.predict(loaded, frame)
 
 
-def test_names_of_features_may_not_be_nested() -> None:
+def test_names_of_features_may_not_be_nested():
     exact = svmfast.load_model(model("iris_c_rbf_prob"))
     text = model_bytes(ScaledModel(exact, Scaling(np.zeros(4), np.ones(4), None, tuple("abcd"))))
     names = json.dumps([*"abcd"], separators=(",", ":")).encode()

@@ -1,11 +1,9 @@
 """Native computations of seconds or minutes can be interrupted promptly."""
 
-from __future__ import annotations
-
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager
 
 import numpy as np
@@ -27,14 +25,14 @@ class Stop(Exception):
 
 
 @contextmanager
-def stopped_soon() -> Iterator[None]:
+def stopped_soon():
     """Send a signal after a moment; the block must end with it soon afterwards."""
-    sent: list[tuple[float, float]] = []
+    sent = []
 
-    def stop(_signal: int, _frame: object) -> None:
+    def stop(_signal, _frame):
         raise Stop
 
-    def send() -> None:
+    def send():
         sent.append((time.process_time(), time.monotonic()))
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
 
@@ -54,40 +52,40 @@ RNG = np.random.default_rng(0)
 Work = Callable[[int], object]
 
 
-def dense(n: int, d: int) -> Rows:
+def dense(n, d):
     return Rows.from_dense(RNG.normal(size=(n, d)))
 
 
-def sparse(n: int, d: int, each: int) -> Rows:
+def sparse(n, d, each):
     columns = np.tile(np.arange(0, d, d // each, dtype=np.int32)[:each], n)
     return Rows(np.arange(n + 1) * each, columns, np.linspace(1, 2, n * each), d)
 
 
-def one_hot(n: int) -> Rows:
+def one_hot(n):
     columns = np.arange(0, 100, 10, dtype=np.int32) + np.arange(n, dtype=np.int32)[:, None] % 10
     return Rows(np.arange(n + 1) * 10, columns.ravel(), np.ones(10 * n), 100)
 
 
-def expansion(kind: str, sv: Rows) -> DecisionEngine:
+def expansion(kind, sv):
     return DecisionEngine(Kernel(kind, 0.01, 0.0, 3), sv, RNG.normal(size=(1, len(sv))), np.zeros(1), None)
 
 
-def decisions(kind: str, sv: Rows, rows: Rows, **how: bool) -> Work:
+def decisions(kind, sv, rows, **how):
     engine = expansion(kind, sv)
     return lambda threads: engine.decision_values(rows, threads=threads, **how)
 
 
-def labels(sv: Rows, rows: Rows) -> Work:
+def labels(sv, rows):
     engine = expansion("rbf", sv)
     return lambda threads: engine.labels(rows, threads=threads)
 
 
-def laplacian_matrix() -> Work:
+def laplacian_matrix():
     x = RNG.normal(size=(6000, 300))
     return lambda _: Kernel("laplacian", 0.1).matrix(x, x)
 
 
-def budget_steps() -> Work:
+def budget_steps():
     rows, machine = dense(3000, 200), BudgetedSgd(200, StepOptions(2000, 0.01, 1e-9))
     block = TrainingBlock(rows, rows.squared_norms(), np.resize([1.0, -1.0], 3000))
     return lambda _: machine.steps(block, np.tile(np.arange(3000), 40))
@@ -96,25 +94,25 @@ def budget_steps() -> Work:
 VECTORS, COEF = RNG.normal(size=(1500, 200)), np.ones((1, 1500))
 
 
-def cell_fit() -> Work:
+def cell_fit():
     x, y, pairs = RNG.normal(size=(20_000, 200)), RNG.normal(size=(20_000, 1)), np.zeros((0, 2), np.int64)
     problem = _core.CellFit(x, y, np.ones(20_000), False)
     return lambda threads: problem.evaluate(VECTORS, COEF, np.zeros(1), 0.01, pairs, threads)
 
 
-def reduced_set() -> Work:
+def reduced_set():
     n, rows = 20_000, dense(20_000, 200)
     owners, targets = np.zeros(n, np.int64), (np.zeros((n, 1)), np.ones((n, 1)))
     objective = _core.ReducedSetObjective(2, 0.01, 0.0, 3, rows, 200, owners, *targets)
     return lambda threads: objective.evaluate(VECTORS, COEF, np.zeros(1), np.array([1500]), threads)
 
 
-def power_sums() -> Work:
+def power_sums():
     points, weights = RNG.normal(size=(40_000, 500)), np.ones((3, 40_000))
     return lambda threads: _core.power_sum_coefficients(points, weights, threads)
 
 
-WORK: dict[str, Callable[[], Work]] = {
+WORK = {
     "dense rows": lambda: decisions("rbf", dense(20_000, 200), dense(20_000, 200)),
     "sparse rows": lambda: decisions("rbf", dense(20_000, 400), sparse(60_000, 400, 40)),
     "wide rows": lambda: decisions("rbf", sparse(40_000, 40_000, 50), sparse(30_000, 40_000, 50)),
@@ -130,23 +128,23 @@ WORK: dict[str, Callable[[], Work]] = {
 
 
 @pytest.mark.parametrize("name", WORK)
-def test_native_work_is_interrupted_promptly(name: str) -> None:
+def test_native_work_is_interrupted_promptly(name):
     work = WORK[name]()
     with stopped_soon():
         work(1)
 
 
 @pytest.mark.parametrize("name", ["dense rows", "cell fit"])
-def test_helper_threads_stop_with_the_interrupted_one(name: str) -> None:
+def test_helper_threads_stop_with_the_interrupted_one(name):
     work, before = WORK[name](), threading.active_count()
     with stopped_soon():
         work(3)
     assert threading.active_count() == before
 
 
-def test_another_thread_is_not_interrupted() -> None:
+def test_another_thread_is_not_interrupted():
     engine, rows = expansion("rbf", dense(2000, 50)), dense(4000, 50)
-    results: list[np.ndarray] = []
+    results = []
     other = threading.Thread(target=lambda: results.append(engine.decision_values(rows)))
     with stopped_soon():
         other.start()

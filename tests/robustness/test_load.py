@@ -1,14 +1,11 @@
 """Extreme inputs for every command that takes them."""
 
-from __future__ import annotations
-
 import re
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from edges import DATA, GAMMAS, MODELS, Outcome, Run, convert, data_text, executable, learn
+from edges import DATA, GAMMAS, MODELS, convert, data_text, executable, learn
 from nightly import nightly_but
 from program import model
 
@@ -16,11 +13,11 @@ from svmfast.cli.main import run
 
 
 @pytest.fixture
-def within(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+def within(tmp_path, capfd, monkeypatch):
     """Commands run within this process, in a folder of their own, since a thousand of them are run."""
     monkeypatch.chdir(tmp_path)
 
-    def within(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    def within(words):
         capfd.readouterr()
         status = run(words)
         return subprocess.CompletedProcess(words, status, *capfd.readouterr())
@@ -28,34 +25,34 @@ def within(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytes
     return within
 
 
-def faults(outcomes: dict[str, Outcome]) -> dict[str, list[str]]:
+def faults(outcomes):
     return {command: outcome.faults for command, outcome in outcomes.items() if outcome.faults}
 
 
 @pytest.mark.parametrize("name", nightly_but(["values up to 1e300", "one vector"], MODELS))
-def test_extreme_models_get_right_answers_or_one_line(within: Run, name: str) -> None:
+def test_extreme_models_get_right_answers_or_one_line(within, name):
     assert not faults(convert(within, name))
 
 
 @pytest.mark.parametrize("name", nightly_but(["constant features", "values up to 1e300"], DATA))
-def test_extreme_data_get_an_answer_or_one_line(within: Run, name: str) -> None:
+def test_extreme_data_get_an_answer_or_one_line(within, name):
     assert not faults(learn(within, name))
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("gamma", GAMMAS)
-def test_training_works_for_any_gamma(within: Run, gamma: float) -> None:
+def test_training_works_for_any_gamma(within, gamma):
     found = learn(within, "normal", gamma)
     assert not faults(found)
     assert all(outcome.message == "answer" for outcome in found.values())
 
 
-def test_every_command_refuses_empty_data(within: Run) -> None:
+def test_every_command_refuses_empty_data(within):
     expected = "data: there are no rows; expected 'label index:value ...' on each line"
     assert {outcome.message for outcome in learn(within, "no rows").values()} == {expected}
 
 
-def test_overflow_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_overflow_is_one_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     large, names = MODELS["values up to 1e300"]
     Path("model").write_text(large)
@@ -67,7 +64,7 @@ def test_overflow_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert re.fullmatch(message + "; run again with --debug for the trace\n", done.stderr)
 
 
-def test_regression_with_extreme_values_ends_as_in_svm_predict(within: Run) -> None:
+def test_regression_with_extreme_values_ends_as_in_svm_predict(within):
     """LIBSVM 3.37 writes the same predictions and the same error, except for the sign of its "-nan"."""
     Path("rows").write_text("1e200 1:0.5\n-1e200 1:1e200\n3 2:1e300 3:1e300\n")
     done = within(("predict", "rows", str(model("diabetes_eps_linear")), "out"))

@@ -1,7 +1,5 @@
 """Memory is bounded: models state their need; wrong, endless and hostile inputs (attacks/) take little."""
 
-from __future__ import annotations
-
 import ctypes
 import gzip
 import io
@@ -13,10 +11,8 @@ import subprocess
 import sys
 import tracemalloc
 import zlib
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -39,11 +35,11 @@ no_limits_here = pytest.mark.skipif("SVMFAST_SANITIZED" in os.environ, reason="s
 IRIS, PROBABLE = data("iris.train"), model("iris_c_rbf_prob")
 
 
-def test_python_takes_a_limit_too() -> None:
+def test_python_takes_a_limit_too():
     with pytest.raises(MemoryLimitError, match=r"^the model .* needs [\d,]+ bytes, the limit is 10,240"):
         package.load_model(PROBABLE, memory=10 << 10)
     rows = package.read_svmlight(IRIS)
-    calls: tuple[Callable[[Any], object], ...] = (
+    calls = (
         lambda given: package.predict(given, rows, memory=1000),
         lambda given: package.compare({"exact": given}, rows, memory=1000),
         lambda given: package.bound_check(rows, model=given, memory=1000),
@@ -59,7 +55,7 @@ def test_python_takes_a_limit_too() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_stated_memory_suffices_and_less_does_not(name: str) -> None:
+def test_the_stated_memory_suffices_and_less_does_not(name):
     """Every limit below the stated need is refused, and the need is in proportion to the file."""
     text = model_bytes(EXAMPLES[name]())
     low, high = 0, 1 << 30
@@ -130,7 +126,7 @@ STATED = [
 
 @no_limits_here
 @pytest.mark.parametrize(("code", "most", "more"), nightly_but(STATED[:2], STATED))
-def test_models_take_no_more_than_they_state(code: str, most: int, more: int) -> None:
+def test_models_take_no_more_than_they_state(code, most, more):
     if not hasattr(ctypes.CDLL(None), "mallinfo2"):
         pytest.skip("the C library cannot be asked")
     done = subprocess.run([sys.executable, "-c", MEASURED + code], capture_output=True, text=True)
@@ -144,7 +140,7 @@ def test_models_take_no_more_than_they_state(code: str, most: int, more: int) ->
 # --- the kind of a file is known from its first bytes; packed files
 
 
-def xz_with_dictionary(code: int) -> bytes:
+def xz_with_dictionary(code):
     """Return a model whose xz header requests the dictionary size with this code (40: 4 GiB minus 1 byte)."""
     packed = bytearray(lzma.compress(PROBABLE.read_bytes(), preset=0))
     size = (packed[12] + 1) * 4  # of the block's header, which follows 12 bytes of the stream's
@@ -156,7 +152,7 @@ def xz_with_dictionary(code: int) -> bytes:
 
 XZ = "unpacking the xz data takes more than 136 MiB; expected a dictionary of at most 128 MiB (xz -9 has 64)"
 #: The command, the file ``input`` (10 GiB if it is not packed), the message, and the most memory in MB.
-REFUSED: dict[str, tuple[str, Callable[[], bytes], str, int]] = {
+REFUSED = {
     "another kind": ("predict IRIS input", lambda: b"1 1:0.5\n", "input:1: not a model ('1')", 60),
     "a huge model": (
         "info input",
@@ -176,7 +172,7 @@ REFUSED: dict[str, tuple[str, Callable[[], bytes], str, int]] = {
 
 @no_limits_here
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_wrong_or_hostile_file_is_not_read_whole(name: str, tmp_path: Path) -> None:
+def test_a_wrong_or_hostile_file_is_not_read_whole(name, tmp_path):
     line, content, message, most = REFUSED[name]
     (tmp_path / "input").write_bytes(content())
     if "pack" not in message:
@@ -189,7 +185,7 @@ def test_a_wrong_or_hostile_file_is_not_read_whole(name: str, tmp_path: Path) ->
     assert peak < most
 
 
-def test_a_dictionary_of_128_mib_is_unpacked() -> None:
+def test_a_dictionary_of_128_mib_is_unpacked():
     assert open_model(xz_with_dictionary(30)).text == PROBABLE.read_bytes()
 
 
@@ -205,7 +201,7 @@ def test_a_dictionary_of_128_mib_is_unpacked() -> None:
         ),
     ],
 )
-def test_endless_pipes(piece: bytes, words: tuple[str, ...], message: str) -> None:
+def test_endless_pipes(piece, words, message):
     with started("predict", IRIS, "-", *words) as process:
         assert process.stdin is not None
         assert process.stderr is not None
@@ -223,12 +219,12 @@ class Trickle(io.BytesIO):
 
     most = 7
 
-    def read(self, size: int | None = -1) -> bytes:
+    def read(self, size=-1):
         return super().read(min(size or 0, self.most))
 
 
 @pytest.mark.parametrize("most", [1, 7, 1000])
-def test_the_first_word_decides_wherever_it_is_cut(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_word_decides_wherever_it_is_cut(most, monkeypatch):
     """A pipe may deliver a model byte by byte."""
     monkeypatch.setattr(Trickle, "most", most)
     assert open_model(Trickle(PROBABLE.read_bytes())).text == PROBABLE.read_bytes()
@@ -238,10 +234,10 @@ def test_the_first_word_decides_wherever_it_is_cut(most: int, monkeypatch: pytes
 
 @no_limits_here
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc's heap")
-def test_blocks_of_rows_use_the_same_memory_again(tmp_path: Path) -> None:
+def test_blocks_of_rows_use_the_same_memory_again(tmp_path):
     """Four times the rows take few more pages from the system, although every block is freed."""
 
-    def faults(copies: int) -> int:
+    def faults(copies):
         rows = tmp_path / "rows"
         rows.write_bytes(data("breast.test").read_bytes() * copies)
         count = (
@@ -260,7 +256,7 @@ SHAPES = [(100, 3, 4096), (100, 3, 50_000), (3, 200, 30_000)]
 
 
 @pytest.mark.parametrize(("functions", "features", "n"), nightly_but(SHAPES[:1], SHAPES))
-def test_the_values_of_an_export_are_bounded(functions: int, features: int, n: int) -> None:
+def test_the_values_of_an_export_are_bounded(functions, features, n):
     """4,096 rows and 100 functions: a product for each vector took 318 MiB."""
     rng = np.random.default_rng(0)
     head = Head("c_svc", np.arange(1, functions + 1), one_vs_rest=True)
@@ -283,7 +279,7 @@ MUTATED = sorted(path.stem for path in ATTACKS.glob("mutated-*.model"))
 
 
 @pytest.mark.parametrize("name", MUTATED)
-def test_mutated_models_are_refused_or_answered(name: str) -> None:
+def test_mutated_models_are_refused_or_answered(name):
     path = ATTACKS / f"{name}.model"
     for words in (("info", path), ("predict", ATTACKS / "three.data", path)):
         done = svmfast(*words)
@@ -292,7 +288,7 @@ def test_mutated_models_are_refused_or_answered(name: str) -> None:
             assert re.fullmatch(rf"{re.escape(str(path))}: .*; expected .*\n", done.stderr.decode())
 
 
-def one_hot(kernel: str, n: int) -> dict[str, Any]:
+def one_hot(kernel, n):
     """Return a routed model with `n` landmarks, each with one feature of its own, in columns far apart."""
     landmarks = Rows(np.arange(n + 1), np.arange(n) * 400_000 % 2**31, np.ones(n), 2**31 - 1)
     parts = {name: getattr(landmarks, name) for name in ("indptr", "indices", "values", "n_columns")}
@@ -313,7 +309,7 @@ WIDE = {
 #: 230 MB for a 900 KB file, whatever --memory was: each thread held 16 kernel values of every vector.
 MANY = "svm_type epsilon_svr\nkernel_type rbf\ngamma 1\nnr_class 2\ntotal_sv 300000\nrho 0\nSV\n"
 #: What is run, the model, the lines of its answer (-1: it may be refused), and the most memory in MB.
-CASES: dict[str, tuple[str, Callable[[], bytes], int, int]] = {
+CASES = {
     **{
         f"{name}, {rows}": (f"predict {rows}.data", (ATTACKS / f"{name}.model").read_bytes, lines, 60)
         for name in ("A1", "A3", "C20", "C100")
@@ -338,7 +334,7 @@ ALWAYS = [
 
 @pytest.mark.skipif("SVMFAST_SANITIZED" in os.environ, reason="sanitizers take memory too")
 @pytest.mark.parametrize("name", nightly_but(ALWAYS, CASES))
-def test_a_small_model_takes_little_memory(name: str, tmp_path: Path) -> None:
+def test_a_small_model_takes_little_memory(name, tmp_path):
     line, made, lines, most = CASES[name]
     (tmp_path / "model").write_bytes(made())
     words = [ATTACKS / word if word.endswith(".data") else word for word in line.split()]

@@ -1,19 +1,14 @@
 """Memory and time grow with the input: a ladder of hostile inputs for each command, and doubled sizes."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import os
 import re
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import fields
 from itertools import combinations
 from pathlib import Path
-from subprocess import CompletedProcess
-from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
@@ -47,16 +42,16 @@ EXACT = model("iris_c_rbf_prob")
 no_limits_here = pytest.mark.skipif("SVMFAST_SANITIZED" in os.environ, reason="sanitizers take memory too")
 
 
-def scaled_model(width: int) -> ScaledModel:
+def scaled_model(width):
     """Return a model whose scaling makes a value of each zero, as that of StandardScaler does."""
     return ScaledModel(load_model(EXACT), Scaling(np.full(width, 0.5), np.full(width, 2.0)))
 
 
-def packed(start: bytes) -> bytes:
+def packed(start):
     return gzip.compress(start + b"1" * (300 * MB), 1)
 
 
-def packed_schema() -> bytes:
+def packed_schema():
     out = io.BytesIO()
     with ZipFile(SVM) as whole, ZipFile(out, "w", ZIP_DEFLATED) as bomb:
         for name in whole.namelist():
@@ -65,7 +60,7 @@ def packed_schema() -> bytes:
     return out.getvalue()
 
 
-def long_word(name: str) -> bytes:
+def long_word(name):
     pa, n, out = pytest.importorskip("pyarrow"), 1 << 16, io.BytesIO()
     from pyarrow import parquet
 
@@ -75,7 +70,7 @@ def long_word(name: str) -> bytes:
     return out.getvalue()
 
 
-def packed_batch() -> bytes:
+def packed_batch():
     pa, out = pytest.importorskip("pyarrow"), io.BytesIO()
     from pyarrow import ipc
 
@@ -85,7 +80,7 @@ def packed_batch() -> bytes:
     return out.getvalue()
 
 
-def packed_model() -> bytes:
+def packed_model():
     """A model of equal vectors, whose text and arrays take a thousand times the file."""
     n = 5_000_000
     head = b"svm_type c_svc\nkernel_type rbf\ngamma 1\nnr_class 2\n"
@@ -93,14 +88,14 @@ def packed_model() -> bytes:
     return gzip.compress(head % (2 * n, n, n) + b"1 1:1\n" * n + b"-1 1:1\n" * n, 6)
 
 
-def packed_rows() -> bytes:
+def packed_rows():
     return gzip.compress(b"1 1:1\n2 1:2\n" * 5_000_000, 9)
 
 
 LONG_ROW = b"1 " + b" ".join(b"%d:1" % column for column in range(1, 3001))
 MANY_LABELS = b"".join(b"%d 1:%d\n" % (i, i % 7) for i in range(2000))
 #: The peak in MB without the input that expands, the command, and the file ``input``.
-LADDER: dict[str, tuple[int, str, Callable[[], bytes]]] = {
+LADDER = {
     "short rows": (160, "predict -q input WIDE out", lambda: b"1\n" * 100_000),
     "a long row": (160, "scale input -o out", lambda: LONG_ROW + b"\n" + b"1\n" * 30_000),
     "many labels": (190, "linear -q -c 1e-6 input -o out", lambda: MANY_LABELS),
@@ -123,9 +118,7 @@ ALWAYS = ("short rows", "packed line", "packed schema", "long word", "packed row
 
 @no_limits_here
 @pytest.mark.parametrize("name", nightly_but(ALWAYS, LADDER))
-def test_the_peak_is_in_proportion_to_the_input(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_peak_is_in_proportion_to_the_input(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     least, line, content = LADDER[name]
     save_model(scaled_model(784), "WIDE")
@@ -142,7 +135,7 @@ QUICK = {"train": ["-e", "100"]}
 START = 200
 
 
-def filling(name: str, folder: Path, memory: int, count: int) -> tuple[CompletedProcess[bytes], float]:
+def filling(name, folder, memory, count):
     """Run a command on `count` short distinct rows, with a scaling that makes a value of each zero.
 
     Returns what the command did within `memory` MB, and its peak in MB.
@@ -163,7 +156,7 @@ def filling(name: str, folder: Path, memory: int, count: int) -> tuple[Completed
 @pytest.mark.parametrize(
     "name", nightly_but(["predict, scaled", "approximate, scaled", "budget-train, named"], READ)
 )
-def test_no_command_fills_memory_with_scaled_zeros(name: str, tmp_path: Path) -> None:
+def test_no_command_fills_memory_with_scaled_zeros(name, tmp_path):
     done, peak = filling(name, tmp_path, 50, 20_000)
     assert done.returncode in (0, 1, 2), done.stderr
     assert peak < START + 50 + 100 * (tmp_path / "TRAIN").stat().st_size / MB, done.stderr
@@ -171,7 +164,7 @@ def test_no_command_fills_memory_with_scaled_zeros(name: str, tmp_path: Path) ->
 
 @no_limits_here
 @pytest.mark.parametrize("name", nightly_but(["linear"], ["compress", "linear", "approximate", "meka"]))
-def test_an_accepted_run_keeps_to_its_memory(name: str, tmp_path: Path) -> None:
+def test_an_accepted_run_keeps_to_its_memory(name, tmp_path):
     """The least memory that a run accepts is enough for what it makes of the scaled rows."""
     memory = 1
     done, peak = filling(name, tmp_path, memory, 8000 if name in ("linear", "meka") else 3000)
@@ -183,11 +176,11 @@ def test_an_accepted_run_keeps_to_its_memory(name: str, tmp_path: Path) -> None:
     assert peak < START + 50 + memory
 
 
-def empty_rows(n: int) -> Rows:
+def empty_rows(n):
     return Rows(np.zeros(n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0), 784)
 
 
-def test_scaling_states_its_memory() -> None:
+def test_scaling_states_its_memory():
     """Each of two inputs may fit by itself, but the second not beside the first."""
     scaling, rows = scaled_model(784).scaling, empty_rows(10_000)
     scaling.apply(rows, memory=300_000_000, copies=2)
@@ -201,7 +194,7 @@ def test_scaling_states_its_memory() -> None:
         fit.linear(Rows.from_dense(np.eye(50)), np.arange(50.0), LinearOptions(memory=1000))
 
 
-def test_a_list_states_the_memory_of_its_names(tmp_path: Path) -> None:
+def test_a_list_states_the_memory_of_its_names(tmp_path):
     place = tmp_path / "list"
     for text, names in ((b"a\r\nb\n\n c\n", ["a", "b", " c"]), (b"a\nb\0c\0", ["a\nb", "c"])):
         place.write_bytes(text)
@@ -217,9 +210,7 @@ def test_a_list_states_the_memory_of_its_names(tmp_path: Path) -> None:
 # --- blocks
 
 
-def test_the_answers_do_not_depend_on_the_blocks_of_scaled_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_answers_do_not_depend_on_the_blocks_of_scaled_rows(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     save_model(scaled_model(4), "model")
     lines = data("iris.test").read_text().splitlines(keepends=True)
@@ -241,13 +232,13 @@ def test_the_answers_do_not_depend_on_the_blocks_of_scaled_rows(
     assert found[0] == found[1] == found[2]
 
 
-def content(found: Answer) -> list[object]:
+def content(found):
     """Return all that an answer holds."""
     arrays = [getattr(found, one.name) for one in fields(Answer) if one.name not in ("decide", "class_names")]
     return [one.tolist() if isinstance(one, np.ndarray) else one for one in (*arrays, found.decisions)]
 
 
-def test_blocks_of_classes_have_the_weights_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_classes_have_the_weights_of_all(monkeypatch):
     rng = np.random.default_rng(0)
     rows, labels = Rows.from_dense(rng.normal(size=(90, 4))), rng.integers(0, 7, 90).astype(float)
     whole, report = fit.linear(rows, labels, LinearOptions())
@@ -261,27 +252,27 @@ def test_blocks_of_classes_have_the_weights_of_all(monkeypatch: pytest.MonkeyPat
 # --- time
 
 
-def wide_table(n: int) -> bytes:
+def wide_table(n):
     names, values = ",".join(f"f{i}" for i in range(n)), ",".join(["1"] * n)
     return f"label,{names}\n1,{values}\n".encode()
 
 
-def read(text: bytes) -> None:
+def read(text):
     with suppress(SvmfastError):
         list(stream_data(text, Reading()))
 
 
-def classes_of(pairs: int) -> int:
+def classes_of(pairs):
     return next(k for k in range(pairs) if k * k > 2 * pairs)
 
 
-def columns_of_pairs(n: int) -> OutputColumns:
+def columns_of_pairs(n):
     k = classes_of(n)
     head, names = Head("c_svc", np.arange(k)), {float(i): f"c{i}" for i in range(k)}
     return OutputColumns(head, names, columns=Columns(decision_values=True))
 
 
-def model_of_classes(n: int) -> bytes:
+def model_of_classes(n):
     """A LIBSVM model of many classes has a header as long as its pairs."""
     k = classes_of(n)
     lines = ["svm_type c_svc", "kernel_type rbf", "gamma 1", f"nr_class {k}", f"total_sv {k}"]
@@ -290,14 +281,14 @@ def model_of_classes(n: int) -> bytes:
     return "\n".join(lines).encode()
 
 
-def model_of_names(n: int) -> bytes:
+def model_of_names(n):
     scaling = Scaling(np.zeros(n), np.ones(n), None, tuple(f"f{i}" for i in range(n)))
     return model_bytes(ScaledModel(load_model(EXACT), scaling))
 
 
 KEEP = [f"{a} or {b}" for a, b in combinations("abcd", 2)]
 #: A size, the input of a size, and the work that must be linear in it.
-WORK: dict[str, tuple[int, Callable[[int], Any], Callable[[Any], object]]] = {
+WORK = {
     "pairs in a header": (40_000, model_of_classes, load_model),
     "names in a header": (20_000, model_of_names, load_model),
     "columns of a table": (4000, wide_table, read),
@@ -312,7 +303,7 @@ WORK: dict[str, tuple[int, Callable[[int], Any], Callable[[Any], object]]] = {
 
 
 @pytest.mark.parametrize("name", WORK)
-def test_twice_the_size_takes_less_than_three_times_the_time(name: str) -> None:
+def test_twice_the_size_takes_less_than_three_times_the_time(name):
     if name == "columns of a table":
         pytest.importorskip("pyarrow")
     size, made, work = WORK[name]

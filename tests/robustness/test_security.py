@@ -1,7 +1,5 @@
 """Files and modules in the current folder run no code; no connection and no other file is opened."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import re
@@ -32,7 +30,7 @@ sys.exit(run(sys.argv[1:]))
 """
 
 
-def test_a_run_opens_only_the_given_files_and_no_connection(tmp_path: Path) -> None:
+def test_a_run_opens_only_the_given_files_and_no_connection(tmp_path):
     tree = unpacked((FIXTURES / "frozen/1.0/polynomial_one_class.model").read_bytes())
     hostile = f"{tmp_path}/touched $(touch {tmp_path}/touched)"
     tree["provenance"] = {"source": "../../../../etc/passwd", "data": hostile}
@@ -49,14 +47,14 @@ def test_a_run_opens_only_the_given_files_and_no_connection(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("text", ["\x1b[2J", "\x07", "a\rb", "\u202e", "\x9b"])
-def test_provenance_cannot_act_on_a_terminal(text: str) -> None:
+def test_provenance_cannot_act_on_a_terminal(text):
     tree = unpacked((FIXTURES / "frozen/1.0/polynomial_one_class.model").read_bytes())
     tree["provenance"]["method"] = text
     with pytest.raises(ModelFormatError, match="expected one line of printable text"):
         load_model(packed(tree))
 
 
-def test_a_small_packed_file_cannot_fill_the_memory(tmp_path: Path) -> None:
+def test_a_small_packed_file_cannot_fill_the_memory(tmp_path):
     bomb = tmp_path / "rows.gz"
     bomb.write_bytes(gzip.compress(b"1 1:0.5 2:0.25 3:1\n" * (24 << 18), compresslevel=1))
     words = ("predict", "-q", bomb, FIXTURES / "models" / "tie_votes.model", tmp_path / "out")
@@ -91,7 +89,7 @@ FRONTIER = [
 
 
 @pytest.fixture
-def trap(tmp_path: Path) -> Path:
+def trap(tmp_path):
     """A folder in which every planted module writes its name to the file ``run``."""
     for name in PLANTED:
         text = f"open({str(tmp_path / 'run')!r}, 'a').write({name!r} + ' ')\nraise SystemExit(66)\n"
@@ -99,9 +97,7 @@ def trap(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def start(
-    cwd: Path, *words: str | os.PathLike[str], path: str | None = None
-) -> subprocess.CompletedProcess[str]:
+def start(cwd, *words, path=None):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     environment |= {} if path is None else {"PYTHONPATH": path}
     return subprocess.run([*words], cwd=cwd, env=environment, capture_output=True, text=True)
@@ -120,9 +116,7 @@ M = [sys.executable, "-m", "svmfast"]
         pytest.param([PROGRAM], FRONTIER, set(), None, marks=pytest.mark.nightly),
     ],
 )
-def test_nothing_is_imported_from_the_current_folder(
-    program: list[str], words: list[str], safe: set[str], path: str | None, trap: Path
-) -> None:
+def test_nothing_is_imported_from_the_current_folder(program, words, safe, path, trap):
     for name in safe:
         (trap / f"{name}.py").unlink()
     done = start(trap, *program, *words, path=path)
@@ -131,7 +125,7 @@ def test_nothing_is_imported_from_the_current_folder(
     assert (trap / ("made" if words == TRAIN else "made/models/linear")).is_file()
 
 
-def test_a_child_finds_modules_where_its_parent_did(trap: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_finds_modules_where_its_parent_did(trap, monkeypatch):
     """Also if the parent's path is not that of an installation."""
     place = trap / "elsewhere"
     place.mkdir()
@@ -145,7 +139,7 @@ def test_a_child_finds_modules_where_its_parent_did(trap: Path, monkeypatch: pyt
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_only_the_current_folder_leaves_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_current_folder_leaves_the_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sub").mkdir()
     link = tmp_path.parent / f"{tmp_path.name}-link"
@@ -154,7 +148,7 @@ def test_only_the_current_folder_leaves_the_path(tmp_path: Path, monkeypatch: py
     assert import_path.without_current_folder(path) == ["sub", str(tmp_path / "sub"), "/nowhere", "/usr"]
 
 
-def test_the_folder_of_the_installation_stays_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folder_of_the_installation_stays_on_the_path(monkeypatch):
     """As after ``pip install --target`` if the program is run in that folder."""
     home = Path(import_path.__file__).parent.parent
     monkeypatch.chdir(home)

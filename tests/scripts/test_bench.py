@@ -1,13 +1,9 @@
 """The measuring scripts: their harness, and a short run of each on the fixtures."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
 
 import pytest
 from program import FIXTURES, ROOT
@@ -16,40 +12,40 @@ BENCH = ROOT / "scripts" / "bench"
 
 
 @pytest.fixture(autouse=True)
-def _scripts(monkeypatch: pytest.MonkeyPatch) -> None:
+def _scripts(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCH))
 
 
-def run(script: str, *words: object) -> subprocess.CompletedProcess[str]:
+def run(script, *words):
     command = [sys.executable, BENCH / script, "--repeats", "1", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
 
-def lines(printed: str) -> list[list[str]]:
+def lines(printed):
     """Return the cells of the lines of all tables, without their heads."""
     rows = [line[2:-2].split(" | ") for line in printed.splitlines() if line.startswith("| ")]
     rules = [i for i, row in enumerate(rows) if set(row[0]) == {"-"}]
     return [row for i, row in enumerate(rows) if i not in rules and i + 1 not in rules]
 
 
-def test_actions_take_turns() -> None:
+def test_actions_take_turns():
     from harness import in_turn, medians, timed
 
-    order: list[str] = []
+    order = []
 
-    def action(name: str, *seconds: float) -> Any:
+    def action(name, *seconds):
         taken = iter(seconds)
         return lambda: order.append(name) or next(taken)
 
     assert in_turn({"a": action("a", 1, 2), "b": action("b", 3, 4)}, 2) == {"a": [1, 2], "b": [3, 4]}
     assert order == list("abab")
     assert medians({"a": action("a", 1, 5, 2), "slow": action("slow", 100, 1)}, 3) == {"a": 2, "slow": 100}
-    calls: list[int] = []
+    calls = []
     assert 0 < timed(lambda: calls.append(1), 0.01)() < 0.01
     assert len(calls) > 1
 
 
-def test_a_process_has_its_output_status_and_memory() -> None:
+def test_a_process_has_its_output_status_and_memory():
     from harness import run as harness_run
 
     done = harness_run([sys.executable, "-c", "x = b'x' * 50_000_000; print('a\\nb')"])
@@ -76,7 +72,7 @@ measure("doc", [
 """
 
 
-def test_tables_go_between_the_marks_of_a_page(tmp_path: Path) -> None:
+def test_tables_go_between_the_marks_of_a_page(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("above\n<!-- page -->\nold\n<!-- /page -->\n<!-- other -->\nold\n<!-- /other -->\n")
     (tmp_path / "script.py").write_text(SCRIPT)
@@ -97,7 +93,7 @@ def test_tables_go_between_the_marks_of_a_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("svm-predict") is None, reason="no svm-predict")
-def test_labels_and_certificates_are_measured() -> None:
+def test_labels_and_certificates_are_measured():
     done = run("speed.py", "--table", "exact", "--table", "certified", "--only", "photos_c_rbf")
     assert done.returncode == 0, done.stderr
     exact, certified = lines(done.stdout)
@@ -107,7 +103,7 @@ def test_labels_and_certificates_are_measured() -> None:
     assert certified[7:9] == ["0", "0"]
 
 
-def test_the_papers_figures_are_measured() -> None:
+def test_the_papers_figures_are_measured():
     done = run("reproduce.py", "--only", "gamma_max", "--only", "sizes")
     assert done.returncode == 0, done.stderr
     found = {row[1]: row[4] for row in lines(done.stdout)}
@@ -120,7 +116,7 @@ def test_the_papers_figures_are_measured() -> None:
     assert float(meka[0][5]) < 0.02
 
 
-def test_growth_has_the_slope_of_known_powers() -> None:
+def test_growth_has_the_slope_of_known_powers():
     from growth import slope
 
     sizes = [10.0, 100.0, 1000.0, 10000.0]
@@ -139,7 +135,7 @@ def test_growth_has_the_slope_of_known_powers() -> None:
         ("export.py", ("--table", "labels", "--only", "breast"), 1),
     ],
 )
-def test_a_script_runs_on_the_fixtures(script: str, words: tuple[str, ...], count: int) -> None:
+def test_a_script_runs_on_the_fixtures(script, words, count):
     if shutil.which("svm-scale") is None:
         pytest.skip("no LIBSVM programs")
     if script == "export.py":

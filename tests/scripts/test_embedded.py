@@ -1,10 +1,7 @@
 """scripts/embedded: the labels of emulated microcontrollers are the desktop's."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 from program import FIXTURES, ROOT, data
@@ -25,7 +22,7 @@ needs_tools = pytest.mark.skipif(
 
 @pytest.mark.nightly
 @needs_tools
-def test_labels_on_every_board_are_svm_predicts() -> None:
+def test_labels_on_every_board_are_svm_predicts():
     done = subprocess.run([EMBEDDED, CERTAIN, data("iris.test")], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     head, _, *lines = [line.strip("| ").split(" | ") for line in done.stdout.splitlines() if "|" in line]
@@ -39,7 +36,7 @@ def test_labels_on_every_board_are_svm_predicts() -> None:
         assert 300 < one["instructions per row"] < 100_000
 
 
-def test_missing_tools_are_reported(tmp_path: Path) -> None:
+def test_missing_tools_are_reported(tmp_path):
     """With a PATH that has only a shell's tools, without apt-get."""
     for tool in ("bash", "env", "dirname", "id", "sed"):
         found = shutil.which(tool)

@@ -1,14 +1,11 @@
 """Scripts of the tests: mutants, the fuzzer of options; all scripts find what they import from svmfast."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 from program import ROOT
@@ -19,7 +16,7 @@ from svmfast.cli.main import commands
 @pytest.mark.parametrize(
     "name", sorted(str(path.relative_to(ROOT)) for path in (ROOT / "scripts").rglob("*.py"))
 )
-def test_every_script_finds_its_imports(name: str) -> None:
+def test_every_script_finds_its_imports(name):
     for node in ast.walk(ast.parse((ROOT / name).read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("svmfast"):
             module = importlib.import_module(str(node.module))
@@ -29,7 +26,7 @@ def test_every_script_finds_its_imports(name: str) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the script needs Linux")
-def test_the_fuzzer_tries_options_of_every_command_and_the_same_for_the_same_seed() -> None:
+def test_the_fuzzer_tries_options_of_every_command_and_the_same_for_the_same_seed():
     words = [sys.executable, ROOT / "scripts/fuzz/options.py", "--list", "--sets", "400", "--seed", "2"]
     made, again = (subprocess.check_output(words, text=True, timeout=300) for _ in range(2))
     assert made == again
@@ -68,14 +65,14 @@ NAMES = ["tests/unit/test_toy.py::test_clipped", "tests/unit/test_toy.py::test_n
 
 
 @pytest.fixture
-def scripts(monkeypatch: pytest.MonkeyPatch) -> Any:
+def scripts(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "scripts" / "mutation"))
     import run
 
     return run
 
 
-def test_an_equal_change_survives_and_another_is_killed(tmp_path: Path, scripts: Any) -> None:
+def test_an_equal_change_survives_and_another_is_killed(tmp_path, scripts):
     toy = tmp_path / "toy"
     given = {"svmfast/__init__.py": "", "svmfast/toy.py": CODE, "tests/unit/test_toy.py": TEST}
     for name, text in given.items():
@@ -93,7 +90,7 @@ def test_an_equal_change_survives_and_another_is_killed(tmp_path: Path, scripts:
     assert place.judge(changes["(value)"], record, 10) == ("not reached", "")
 
 
-def test_the_same_changes_are_drawn_again_and_all_of_them_are_code(scripts: Any) -> None:
+def test_the_same_changes_are_drawn_again_and_all_of_them_are_code(scripts):
     first, again = (scripts.mutants(ROOT, 1, None) for _ in range(2))
     assert len(first[0]) >= 20  # each text of the table is in its file
     drawn = [[next(one) for _ in range(60)] for one in (*first[1:], *again[1:])]
@@ -103,12 +100,12 @@ def test_the_same_changes_are_drawn_again_and_all_of_them_are_code(scripts: Any)
     assert len({(one.file, one.line) for one in drawn[0] + drawn[1]}) == 120
 
 
-def test_the_tests_of_cpp_files_exist(scripts: Any) -> None:
+def test_the_tests_of_cpp_files_exist(scripts):
     rows = (ROOT / "scripts/mutation/cpp_tests.tsv").read_text().splitlines()[1:]
     assert all((ROOT / f"tests/{name}.py").exists() for row in rows for name in row.split("\t")[1].split())
 
 
-def test_changes_of_cpp_leave_loops_comments_and_texts(scripts: Any) -> None:
+def test_changes_of_cpp_leave_loops_comments_and_texts(scripts):
     import changes
 
     code = b'for (int i = 0; i < n; ++i)\n    if (x < 0.5 && !y)  // a < b\n        f("a < b", c + d);\n'
