@@ -72,7 +72,6 @@ def values_of_onnx(data, table, model, folder):
         assert found[0].shape == (len(table), 1)
         return [found[0], found[0][:, 0]]
     if names is not None:
-        assert model.head.labels is not None
         number = dict(zip(names, model.head.labels.tolist(), strict=True))
         found[1] = np.array([number[label] for label in found[1]])
     return found

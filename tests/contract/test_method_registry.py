@@ -30,9 +30,7 @@ from svmfast.values import Real
 
 @dataclass(frozen=True, kw_only=True)
 class ToyOptions:
-    shrink: float = option(
-        0.0, Real(0, 1, below=True), "Move centroids this far towards the mean of all rows."
-    )
+    shrink: float = option(0.0, Real(0, 1, below=True), "Move centroids this far towards the mean.")
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,6 @@ class ToyReport:
 def run_toy(inputs, options, setting):
     """Make a model that predicts the class of the nearest centroid: the largest of 2 c.x - |c|^2."""
     given = inputs.rows("data")
-    assert given.labels is not None
     x, (like, _) = given.rows.to_dense(), linear(given.rows, given.labels, LinearOptions())
     classes = np.array([x[given.labels == label].mean(axis=0) for label in like.head.labels])
     classes += options.shrink * (x.mean(axis=0) - classes)
@@ -63,11 +60,10 @@ def run_toy(inputs, options, setting):
 
 
 TOY = Method(
-    name="toy", summary="Answer the class of the nearest centroid.",
-    description="Train on DATA. `shrink` moves the centroids.", group="train",
-    inputs=(Input(name="data", content="rows"),), options=ToyOptions, run=f"{__name__}:run_toy",
-    color="#12ab34",
-)  # fmt: skip
+    **{"name": "toy", "summary": "Answer the class of the nearest centroid.", "group": "train"},
+    **{"description": "Train on DATA. `shrink` moves the centroids.", "color": "#12ab34"},
+    **{"inputs": (Input(name="data", content="rows"),), "options": ToyOptions, "run": f"{__name__}:run_toy"},
+)
 
 
 @pytest.fixture
@@ -114,7 +110,6 @@ def quick_run(method):
     if method.name not in RUNS:
         return {"inputs": {"data": data("iris.train")}, "options": {}}
     command = main.program.get_command(click.Context(main.program), method.name)
-    assert command is not None
     context = command.make_context(method.name, words(method.name, {"OUT": "o", "SAVED": "c"})[1:])
     given = {name: value for name, value in context.params.items() if value not in (None, ())}
     kinds = {"inputs": method.inputs, "options": options_of(method.options), "reading": options_of(Reading)}

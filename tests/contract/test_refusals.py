@@ -12,7 +12,6 @@ import re
 import shlex
 import shutil
 import subprocess
-from contextlib import contextmanager
 
 import pytest
 from program import FIXTURES, PROGRAM, ROOT
@@ -48,33 +47,30 @@ def left(folder):
     return {path.name: path.read_bytes() if path.is_file() else b"" for path in folder.iterdir()}
 
 
-@contextmanager
-def refused(folder, command, message, typed):
-    """The block puts what is printed on stderr into the list: the message, and no file is made or changed."""
+def refuses(folder, command, status, message, typed, runs):
+    """The message is all that is printed; no file is made or changed. `runs` returns status, out and err."""
     if typed:
         name = "typed.csv" if "typed.csv" in command else "typed"
         (folder / name).write_bytes(typed.encode("latin-1").decode("unicode_escape").encode("latin-1"))
-    before, printed = left(folder), list[str]()
-    yield printed
-    assert re.fullmatch(".*".join(map(re.escape, message.split("..."))) + "\n", *printed), printed
+    before = left(folder)
+    found, out, err = runs(shlex.split(command))
+    assert (str(found), out) == (status, "")
+    assert re.fullmatch(".*".join(map(re.escape, message.split("..."))) + "\n", err), err
     assert left(folder) == before
 
 
 @pytest.mark.parametrize(COLUMNS, LINES, ids=[str(i + 2) for i in range(len(LINES))])
 def test_a_command_line_is_refused(command, status, message, typed, folder, capfd):
-    with refused(folder, command, message, typed) as printed:
-        found = run(shlex.split(command))
-        out, err = capfd.readouterr()
-        assert (str(found), out) == (status, "")
-        printed.append(err)
+    refuses(folder, command, status, message, typed, lambda words: (run(words), *capfd.readouterr()))
 
 
 @pytest.mark.parametrize(COLUMNS, LINES[:: max(1, len(LINES) // 12)])
 def test_the_program_refuses_alike(command, status, message, typed, folder):
-    with refused(folder, command, message, typed) as printed:
-        done = subprocess.run([PROGRAM, *shlex.split(command)], capture_output=True, text=True)
-        assert (str(done.returncode), done.stdout) == (status, "")
-        printed.append(done.stderr)
+    def started(words):
+        done = subprocess.run([PROGRAM, *words], capture_output=True, text=True)
+        return done.returncode, done.stdout, done.stderr
+
+    refuses(folder, command, status, message, typed, started)
 
 
 def test_no_line_is_there_twice_and_every_command_is_given_a_directory():

@@ -21,7 +21,8 @@ from svmfast.formats.svmlight import Notes, read_svmlight, stream_svmlight
 from svmfast.options import Reading
 
 BAD = Path(__file__).parent / "bad"
-DATA, DENSE, PRECOMPUTED = BAD / "data", {"dense": True}, {"precomputed": True}
+DATA = BAD / "data"
+DENSE, SQUARE, BARE = {"dense": True}, {"precomputed": True}, {"labelled": False}
 
 # Errors of a class of its own; all others are DataFormatErrors.
 KINDS = {
@@ -50,9 +51,7 @@ ACCEPTED = {
     "comment_line": ({}, *TWO, Notes(comment_lines=1)),
     "qid": ({}, *TWO, Notes(qid_tokens=2)),
     "blanks": ({}, [1.0, -1.0, 1.0], [{1: 0.5, 2: 1.0}, {2: 1.0, 3: 2.0}, {1: 1.0}], Notes()),
-    "blank_unlabelled": (
-        *({"labelled": False}, [math.nan] * 4, [{1: 0.5, 2: 1.0}, {}, {2: 1.0}, {}], Notes(blank_rows=2)),
-    ),
+    "blank_unlabelled": (BARE, [math.nan] * 4, [{1: 0.5, 2: 1.0}, {}, {2: 1.0}, {}], Notes(blank_rows=2)),
     "crlf": ({}, [1.0, 1.0, -1.0], [{1: 0.5, 2: 1.0}, {}, {2: 1.0}], Notes()),
     "denormal": ({}, [1.0, -1.0], [{1: 0.5, 2: 1.0}, {2: 1e-320}], Notes()),
     "dense": (DENSE, [1.0, -1.0], [{1: 0.5, 3: 2.0}, {2: 0.25, 3: 1.0}], Notes()),
@@ -60,13 +59,8 @@ ACCEPTED = {
     "double_labels": ({}, [1.5, 3000000000.0, -0.001], [{1: 1.0}, {1: 2.0}, {}], Notes()),
     "index_int32": ({}, [1.0, -1.0], [{1: 0.5, 2: 1.0}, {2147483647: 0.5}], Notes()),
     "label_only": ({}, [1.0, -1.0], [{}, {}], Notes()),
-    "precomputed": (
-        *(PRECOMPUTED, [1.0, -1.0], [{0: 1.0, 1: 2.0, 2: 3.0}, {0: 2.0, 1: 3.0, 2: 4.0}], Notes()),
-    ),
-    "serial_unknown": (
-        *(PRECOMPUTED, [1.0, -1.0], [{0: 0.0, 1: 2.0, 2: 3.0}, {0: 0.0, 1: 4.0, 2: 5.0}]),
-        Notes(unknown_serials=2),
-    ),
+    "precomputed": (SQUARE, [1.0, -1.0], [{0: 1.0, 1: 2.0, 2: 3.0}, {0: 2.0, 1: 3.0, 2: 4.0}], Notes()),
+    "serial_unknown": (SQUARE, [1, -1], [{0: 0, 1: 2, 2: 3}, {0: 0, 1: 4, 2: 5}], Notes(unknown_serials=2)),
 }
 LENIENT = {
     "unsorted": ([{1: 0.5, 2: 1.0}, {2: 0.5, 3: 1.0}], Notes(sorted_rows=1)),

@@ -123,15 +123,13 @@ def limited(spare, code, whole, damaged):
 @no_limits_here
 def test_an_absurd_width_takes_no_memory_and_changes_no_value():
     """Columns that no landmark uses take no memory."""
-    x, show = (
-        np.linspace(-1, 1, 12),
-        "print(*load_model(text).decision_values(Rows.from_dense(x[None])).ravel())",
-    )
+    x = np.linspace(-1, 1, 12)
+    show = "print(*load_model(text).decision_values(Rows.from_dense(np.linspace(-1, 1, 12)[None])).ravel())"
     for name in ("routed_laplacian", "routed_meka"):
         text = (FROZEN / "1.0" / f"{name}.model").read_bytes()
         tree = unpacked(text)
         tree["landmarks"]["n_columns"] = 2147483647
-        printed = limited(1 << 30, "x = np.linspace(-1, 1, 12); " + show, [text], [packed(tree)])
+        printed = limited(1 << 30, show, [text], [packed(tree)])
         expected = load_model(text).decision_values(Rows.from_dense(x[None])).ravel()
         assert np.allclose(np.array(printed.split(), float), expected, rtol=1e-12, atol=1e-13)
 

@@ -83,23 +83,6 @@ def test_a_folder_that_may_not_be_written(name, tmp_path):
     assert_untouched(folder)
 
 
-def test_a_small_disk_that_fills(tmp_path):
-    """Only half of the output fits."""
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", tmp_path]
-    if os.geteuid() or subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("may not mount a small disk")
-    try:
-        (tmp_path / "out").write_bytes(OLD)
-        rows = data("photos.test").read_bytes() * 12
-        done = svmfast("predict", "-q", "--decision-values", "-", PHOTOS, tmp_path / "out", stdin=rows)
-        assert (done.returncode, done.stdout) == (2, b"")
-        expected = f"svmfast: {tmp_path}/out: cannot be written: No space left on device\n"
-        assert done.stderr.decode() == expected
-        assert_untouched(tmp_path)
-    finally:
-        subprocess.run(["umount", tmp_path], check=True)
-
-
 def test_killed_at_random_moments(tmp_path):
     """predict, once by each signal; scripts/fuzz/faults: four commands, 200 times."""
     kills = int(os.environ.get("SVMFAST_KILLS", len(SIGNALS)))
@@ -121,7 +104,6 @@ def test_a_signal_while_input_is_awaited_leaves_nothing(number, status, tmp_path
     out = tmp_path / "out"
     out.write_bytes(OLD)
     with started("predict", "-q", "-", PHOTOS, out) as process:
-        assert process.stdin is not None
         process.stdin.write(data("photos.test").read_bytes())
         process.stdin.flush()
         until = time.monotonic() + 30 * PATIENCE
@@ -130,12 +112,11 @@ def test_a_signal_while_input_is_awaited_leaves_nothing(number, status, tmp_path
         assert len(listing(tmp_path)) == 2
         process.send_signal(number)
         assert process.wait(30 * PATIENCE) == status
-        assert process.stderr is not None
         assert process.stderr.read() == b""
     assert_untouched(tmp_path)
 
 
-#: Compiled code that turns a signal into an error, as NumPy's or our own core does while it is loaded.
+#: Compiled code that turns a signal into an error, as our own core does.
 STOPPED = """
 import os, sys, time
 def stopped():
@@ -145,31 +126,16 @@ def stopped():
     except BaseException:
         raise ImportError("initialization failed") from None
 """
-COMPUTING = """
+STOPPED += """
 from svmfast.cli import main
 main.program.invoke = lambda context: stopped()
 main.console()
 """
-LOADING = """
-from svmfast.cli import plain
-class Finder:
-    def find_spec(self, name, path=None, target=None):
-        if name == "{place}":
-            stopped()
-for name in [name for name in sys.modules if name.startswith("svmfast._core")]:
-    del sys.modules[name]
-sys.meta_path.insert(0, Finder())
-sys.argv = ["svmfast", "predict", "rows", "model", "out"]
-plain.console()
-"""
 
 
-LOADED = [(place, *one) for place in ("svmfast._core", "svmfast.cli.main") for one in STATUS[:2]]
-
-
-@pytest.mark.parametrize(("place", "number", "status"), [*(("", *one) for one in STATUS), *LOADED])
-def test_a_signal_that_compiled_code_turns_into_an_error(place, number, status):
-    code = STOPPED.format(number=int(number)) + (LOADING.format(place=place) if place else COMPUTING)
+@pytest.mark.parametrize(("number", "status"), STATUS)
+def test_a_signal_that_compiled_code_turns_into_an_error(number, status):
+    code = STOPPED.format(number=int(number))
     done = subprocess.run([sys.executable, "-c", code, "info"], capture_output=True, timeout=60 * PATIENCE)
     assert (done.returncode, done.stdout, done.stderr) == (status, b"", b"")
 
@@ -199,8 +165,8 @@ def test_a_named_pipe_as_input_and_model(tmp_path):
     assert (done.returncode, done.stderr, done.stdout) == (0, b"", expected)
 
 
-@pytest.mark.parametrize("change", ["grow", "shrink", "tear"])
-def test_a_file_that_grows_or_shrinks_while_it_is_read(change, tmp_path):
+@pytest.mark.parametrize("change", ["shrink", "tear"])
+def test_a_file_that_changes_while_it_is_read(change, tmp_path):
     """A prediction for every complete line that was read; a partial line is an error."""
     text = data("photos.test").read_bytes()
     rows, out, per = tmp_path / "rows", tmp_path / "out", text.count(b"\n")
@@ -209,16 +175,11 @@ def test_a_file_that_grows_or_shrinks_while_it_is_read(change, tmp_path):
     torn = text.index(b":", len(text) // 2) + len(text) * 7 + 1  # right after a colon
     with started("predict", "-q", rows, PHOTOS, out) as process:
         time.sleep(0.05)
-        if change == "grow":
-            with rows.open("ab") as file:
-                file.write(text * 4)
-        else:
-            os.truncate(rows, len(text) * 7 if change == "shrink" else torn)
+        os.truncate(rows, len(text) * 7 if change == "shrink" else torn)
         status = process.wait(60 * PATIENCE)
-        assert process.stderr is not None
         message = process.stderr.read().decode()
     if status == 0:
-        assert out.read_bytes().count(b"\n") in {40 * per, 44 * per, 7 * per}
+        assert out.read_bytes().count(b"\n") in {40 * per, 7 * per}
     else:
         assert (status, out.read_bytes()) == (2, OLD)
         assert message.startswith(f"{rows}:")
@@ -241,19 +202,8 @@ def test_a_file_that_ends_while_it_is_read(name, tmp_path):
     assert_untouched(tmp_path, "pipe")
 
 
-TRAIN, PREDICT = (
-    writer("budget-train", "out"),
-    ["predict", "-q", str(data("photos.test")), str(PHOTOS), "out"],
-)
-
-
-@pytest.mark.parametrize(
-    "runs",
-    [([*TRAIN, "--seed", "1"], [*TRAIN, "--seed", "2"]), (PREDICT, [*PREDICT, "--decision-values"])],
-    ids=["budget-train", "predict"],
-)
-def test_two_processes_that_write_the_same_output(runs, tmp_path):
-    answers = set()
+def test_two_processes_that_write_the_same_output(tmp_path):
+    runs, answers = [[*writer("budget-train", "out"), "--seed", seed] for seed in "12"], set()
     for one in runs:
         assert svmfast(*one, cwd=tmp_path).returncode == 0
         answers.add((tmp_path / "out").read_bytes())

@@ -20,14 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import svmfast
-from svmfast.errors import (
-    DataFormatError,
-    InputError,
-    ModelFormatError,
-    OptionError,
-    SvmfastError,
-    TableError,
-)
+from svmfast.errors import InputError, ModelFormatError, OptionError, SvmfastError, TableError
 from svmfast.formats.data import read_data, stream_data
 from svmfast.formats.model_files import model_bytes
 from svmfast.importers.files import model_of_file
@@ -48,12 +41,12 @@ def members(content):
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def pack(content, how=zipfile.ZIP_STORED):
+def pack(content):
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", how) as archive:
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_LZMA) as archive:
         for name, one in content.items():
             archive.writestr(name, one)
-    return bytearray(out.getvalue())
+    return out.getvalue()
 
 
 def with_other_indices(path, form, index):
@@ -69,28 +62,27 @@ def with_other_indices(path, form, index):
     path.write_bytes(pack(content))
 
 
+def fitted_on_csr():
+    return SVC().fit(sparse.csr_matrix(X), Y)
+
+
 def fitted_on_csc():
-    made = SVC(gamma=0.5).fit(sparse.csr_matrix(X), Y)
+    made = fitted_on_csr()
     made.support_vectors_ = made.support_vectors_.tocsc()
     return made
 
 
-def with_sparse(name):
+def with_sparse_mean():
     made = make_pipeline(StandardScaler(), SVC()).fit(X, Y)
-    setattr(made[0], name, sparse.csc_matrix(np.ones((1, 5))))
+    made[0].mean_ = sparse.csc_matrix(np.ones((1, 5)))
     return made
 
 
+SPARSE = [(fitted_on_csc, b"csc"), (fitted_on_csr, b"csr"), (with_sparse_mean, b"csc")]
+
+
 @pytest.mark.parametrize("index", [2**30, -1])
-@pytest.mark.parametrize(
-    ("estimator", "form"),
-    [
-        (fitted_on_csc, b"csc"),
-        (lambda: SVC().fit(sparse.csr_matrix(X), Y), b"csr"),
-        (lambda: with_sparse("mean_"), b"csc"),
-        (lambda: with_sparse("feature_names_in_"), b"csc"),
-    ],
-)
+@pytest.mark.parametrize(("estimator", "form"), SPARSE)
 def test_no_index_of_a_sparse_matrix_is_trusted(estimator, form, index, tmp_path):
     path = tmp_path / "estimator.skops"
     dump_skops(estimator(), path)
@@ -108,26 +100,15 @@ def test_a_declared_shape_takes_no_memory(tmp_path):
         model_of_file(tmp_path / "tall.skops")
 
 
-def inverted(content, begin, end):
-    content[begin:end] = bytes(one ^ 255 for one in content[begin:end])
-    return bytes(content)
-
-
-WHOLE = members(SVM.read_bytes())
-#: Archives by the exception that skops raises.
-ARCHIVES = {
-    "RecursionError": lambda: pack({**WHOLE, "schema.json": b"[" * 100_000}),
-    "error": lambda: inverted(pack(WHOLE, zipfile.ZIP_DEFLATED), 500, 530),
-    "LZMAError": lambda: inverted(pack(WHOLE, zipfile.ZIP_LZMA), 100, 160),
-}
-
-
-@pytest.mark.parametrize("raised", ARCHIVES)
-def test_a_damaged_archive_is_refused(raised, tmp_path):
-    path = tmp_path / "damaged.skops"
-    path.write_bytes(ARCHIVES[raised]())
-    with pytest.raises(ModelFormatError, match=rf"damaged.skops: skops cannot read it \(({raised})"):
-        model_of_file(path)
+def test_a_damaged_archive_is_refused(tmp_path):
+    path, whole = tmp_path / "damaged.skops", members(SVM.read_bytes())
+    packed = pack(whole)
+    inverted = packed[:100] + bytes(one ^ 255 for one in packed[100:160]) + packed[160:]
+    nested = pack({**whole, "schema.json": b"[" * 100_000})
+    for raised, content in (("LZMAError", inverted), ("RecursionError", nested)):
+        path.write_bytes(content)
+        with pytest.raises(ModelFormatError, match=rf"damaged.skops: skops cannot read it \({raised}"):
+            model_of_file(path)
 
 
 # --- tables
@@ -208,31 +189,18 @@ def test_a_damaged_table_is_refused(name):
         read_data(TABLES[name], Reading())
 
 
-@pytest.mark.parametrize("column", ["column #99: Row #3", "column #0"])
-def test_text_that_quotes_a_message_is_no_message(column):
-    line = f"1,2,In CSV {column}: CSV conversion error to double: invalid value 'x'"
-    with pytest.raises(DataFormatError, match=r":3: 3 fields; expected 2, one per column$"):
-        read_data(f"label,a\n1,2\n{line}\n".encode(), Reading())
-
-
 # --- the same in Python
 
 FRAME = pd.DataFrame(X[:, :4], columns=[*"abcd"])
 
 
-@pytest.mark.parametrize(
-    ("frame", "why"),
-    [
-        (FRAME.astype(pd.SparseDtype("float", 0.0)), "Sparse pandas data"),
+def test_a_data_frame_that_arrow_cannot_represent():
+    for frame, why in (
         (FRAME.astype(complex), "ArrowNotImplementedError"),
         (FRAME.set_axis([*"aabc"], axis=1), "Duplicate column names"),
-        (FRAME.assign(a=[1, "x"] * 30), "Could not convert 'x'"),
-    ],
-)
-def test_a_data_frame_that_arrow_cannot_represent(frame, why):
-    loaded = svmfast.load_model(model("iris_c_rbf_prob"))
-    with pytest.raises(OptionError, match=rf"expected a table of named columns \(.*{why}"):
-        svmfast.predict(loaded, frame)
+    ):
+        with pytest.raises(OptionError, match=rf"expected a table of named columns \(.*{why}"):
+            svmfast.predict(model("iris_c_rbf_prob"), frame)
 
 
 def test_names_of_features_may_not_be_nested():

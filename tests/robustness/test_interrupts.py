@@ -3,7 +3,6 @@
 import signal
 import threading
 import time
-from collections.abc import Callable
 from contextlib import contextmanager
 
 import numpy as np
@@ -49,7 +48,6 @@ def stopped_soon():
 
 
 RNG = np.random.default_rng(0)
-Work = Callable[[int], object]
 
 
 def dense(n, d):

@@ -7,7 +7,6 @@ import re
 import time
 from contextlib import suppress
 from dataclasses import fields
-from itertools import combinations
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
@@ -19,19 +18,15 @@ from nightly import nightly_but
 from program import data, metered, model
 
 from svmfast.commands import command, many
-from svmfast.commands.many import planned
 from svmfast.commands.predictor import Predictor
 from svmfast.commands.scale import scale
 from svmfast.errors import InputError, MemoryLimitError, SvmfastError
-from svmfast.formats.answers import OutputColumns
 from svmfast.formats.classes import TrainingClasses
 from svmfast.formats.data import read_data, stream_data
 from svmfast.formats.model_files import load_model, model_bytes, save_model
 from svmfast.methods.linear import LinearOptions, fit
 from svmfast.models import scaling as scalings
 from svmfast.models.answer import Answer
-from svmfast.models.head import Head
-from svmfast.models.requirements import Columns
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling
 from svmfast.options import Reading
@@ -60,23 +55,13 @@ def packed_schema():
     return out.getvalue()
 
 
-def long_word(name):
+def long_word():
     pa, n, out = pytest.importorskip("pyarrow"), 1 << 16, io.BytesIO()
     from pyarrow import parquet
 
     words = pa.DictionaryArray.from_arrays(np.zeros(n, np.int32), pa.array(["x" * (1 << 14)]))
-    table = pa.table({name: words, "a": np.zeros(n)})
+    table = pa.table({"label": words, "a": np.zeros(n)})
     parquet.write_table(table, out, store_schema=False, compression="zstd")
-    return out.getvalue()
-
-
-def packed_batch():
-    pa, out = pytest.importorskip("pyarrow"), io.BytesIO()
-    from pyarrow import ipc
-
-    table = pa.table({name: np.zeros(12_000_000) for name in ("label", "a")})
-    with ipc.new_file(out, table.schema, options=ipc.IpcWriteOptions(compression="zstd")) as file:
-        file.write_table(table)
     return out.getvalue()
 
 
@@ -102,14 +87,8 @@ LADDER = {
     "packed names": (160, "predict --out-dir out EXACT --files-from input", lambda: packed(b"a")),
     "packed line": (160, "predict input EXACT out", lambda: packed(b"1 1:")),
     "packed schema": (320, "import input -o out", packed_schema),
-    "long word": (220, "linear -q input -o out", lambda: long_word("label")),
-    "packed batch": (160, "linear -q input -o out", packed_batch),
-    "kept word": (
-        *(550, "predict -q --unlabelled --keep word input NAMED out.parquet"),
-        lambda: long_word("word"),
-    ),
+    "long word": (220, "linear -q input -o out", long_word),
     "packed model": (200, "info input", packed_model),
-    "packed model to export": (200, "export -q input --to c -o out", packed_model),
     "packed rows": (350, "linear -q --memory 100M input -o out", packed_rows),
 }
 #: Guards of the others are tested within the process: below, in test_memory.py, test_foreign_containers.py.
@@ -122,7 +101,6 @@ def test_the_peak_is_in_proportion_to_the_input(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     least, line, content = LADDER[name]
     save_model(scaled_model(784), "WIDE")
-    save_model(ScaledModel(load_model(EXACT), Scaling(np.zeros(1), np.ones(1), None, ("a",))), "NAMED")
     Path("input").write_bytes(content())
     done, peak = metered(tmp_path, *line.replace("EXACT", str(EXACT)).split())
     assert done.returncode in (0, 1, 2), done.stderr
@@ -262,19 +240,9 @@ def read(text):
         list(stream_data(text, Reading()))
 
 
-def classes_of(pairs):
-    return next(k for k in range(pairs) if k * k > 2 * pairs)
-
-
-def columns_of_pairs(n):
-    k = classes_of(n)
-    head, names = Head("c_svc", np.arange(k)), {float(i): f"c{i}" for i in range(k)}
-    return OutputColumns(head, names, columns=Columns(decision_values=True))
-
-
 def model_of_classes(n):
     """A LIBSVM model of many classes has a header as long as its pairs."""
-    k = classes_of(n)
+    k = int((2 * n) ** 0.5) + 1
     lines = ["svm_type c_svc", "kernel_type rbf", "gamma 1", f"nr_class {k}", f"total_sv {k}"]
     lines += [f"rho {' '.join(['0'] * (k * (k - 1) // 2))}", f"label {' '.join(map(str, range(k)))}"]
     lines += [f"nr_sv {' '.join(['1'] * k)}", "SV", *[" ".join(["1"] * (k - 1)) + " 1:1"] * k, ""]
@@ -286,19 +254,13 @@ def model_of_names(n):
     return model_bytes(ScaledModel(load_model(EXACT), scaling))
 
 
-KEEP = [f"{a} or {b}" for a, b in combinations("abcd", 2)]
 #: A size, the input of a size, and the work that must be linear in it.
 WORK = {
     "pairs in a header": (40_000, model_of_classes, load_model),
     "names in a header": (20_000, model_of_names, load_model),
     "columns of a table": (4000, wide_table, read),
     "an endless line": (200_000, lambda n: b"a" * n, read),
-    "columns of an answer": (20_000, columns_of_pairs, lambda found: found.check("out.csv", KEEP)),
     "classes": (4000, lambda n: [f"word {i}" for i in range(n)], lambda it: TrainingClasses().of_objects(it)),
-    "files": (
-        *(3000, lambda n: [f"/folder/{i}/rows" for i in range(n)]),
-        lambda paths: planned(paths, "/out", "", "/folder"),
-    ),
 }
 
 

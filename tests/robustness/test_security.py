@@ -35,10 +35,7 @@ def test_a_run_opens_only_the_given_files_and_no_connection(tmp_path):
     hostile = f"{tmp_path}/touched $(touch {tmp_path}/touched)"
     tree["provenance"] = {"source": "../../../../etc/passwd", "data": hostile}
     (tmp_path / "evil.model").write_bytes(packed(tree))
-    for words in (
-        ["info", "evil.model"],
-        ["predict", "-q", FIXTURES / "data/normal.test", "evil.model", "out"],
-    ):
+    for words in (["info", "evil.model"], ["predict", "-q", data("normal.test"), "evil.model", "out"]):
         command = [sys.executable, "-c", AUDITED, *words]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
@@ -70,17 +67,7 @@ PACKAGES = {"numpy", "click", "scipy", "sklearn", "rich", "threadpoolctl", "libs
 #: These are looked for in the current folder before any code of ours runs. By ``python -m svmfast`` two: see
 #: SECURITY.md. With an empty entry of PYTHONPATH those that Python and the installed script import first.
 PYTHONS_OWN = {"svmfast", "contextlib"}
-FIRST = {
-    "json",
-    "subprocess",
-    "typing",
-    "__future__",
-    "contextlib",
-    "sitecustomize",
-    "usercustomize",
-    "svmfast",
-}
-PLANTED = PACKAGES | FIRST
+FIRST = PYTHONS_OWN | {"json", "subprocess", "typing", "__future__", "sitecustomize", "usercustomize"}
 TRAIN = ["train", "-q", str(data("breast.train")), "made"]
 FRONTIER = [
     *("frontier", str(model("breast_c_rbf")), "--data", str(data("breast.train"))),
@@ -91,15 +78,14 @@ FRONTIER = [
 @pytest.fixture
 def trap(tmp_path):
     """A folder in which every planted module writes its name to the file ``run``."""
-    for name in PLANTED:
+    for name in PACKAGES | FIRST:
         text = f"open({str(tmp_path / 'run')!r}, 'a').write({name!r} + ' ')\nraise SystemExit(66)\n"
         (tmp_path / f"{name}.py").write_text(text)
     return tmp_path
 
 
-def start(cwd, *words, path=None):
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    environment |= {} if path is None else {"PYTHONPATH": path}
+def start(cwd, *words, **more):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")} | more
     return subprocess.run([*words], cwd=cwd, env=environment, capture_output=True, text=True)
 
 
@@ -107,19 +93,19 @@ M = [sys.executable, "-m", "svmfast"]
 
 
 @pytest.mark.parametrize(
-    ("program", "words", "safe", "path"),
+    ("program", "words", "safe", "more"),
     [
-        ([PROGRAM], TRAIN, set(), None),
-        (M, TRAIN, PYTHONS_OWN, None),
+        ([PROGRAM], TRAIN, set(), {}),
+        (M, TRAIN, PYTHONS_OWN, {}),
         # ``PYTHONPATH=$PYTHONPATH:/more`` puts the current folder on the path if it was unset.
-        ([PROGRAM], TRAIN, FIRST, os.pathsep + "/nowhere"),
-        pytest.param([PROGRAM], FRONTIER, set(), None, marks=pytest.mark.nightly),
+        ([PROGRAM], TRAIN, FIRST, {"PYTHONPATH": os.pathsep + "/nowhere"}),
+        pytest.param([PROGRAM], FRONTIER, set(), {}, marks=pytest.mark.nightly),
     ],
 )
-def test_nothing_is_imported_from_the_current_folder(program, words, safe, path, trap):
+def test_nothing_is_imported_from_the_current_folder(program, words, safe, more, trap):
     for name in safe:
         (trap / f"{name}.py").unlink()
-    done = start(trap, *program, *words, path=path)
+    done = start(trap, *program, *words, **more)
     assert not (trap / "run").exists(), (trap / "run").read_text()
     assert done.returncode in (0, 1), done.stderr  # frontier's recommendation depends on timing
     assert (trap / ("made" if words == TRAIN else "made/models/linear")).is_file()
@@ -140,16 +126,13 @@ def test_a_child_finds_modules_where_its_parent_did(trap, monkeypatch):
 
 
 def test_only_the_current_folder_leaves_the_path(tmp_path, monkeypatch):
+    """But that of an installation by ``pip install --target`` stays."""
+    home = Path(import_path.__file__).parent.parent
+    monkeypatch.chdir(home)
+    assert import_path.without_current_folder(["", "/usr"]) == [str(home), "/usr"]
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sub").mkdir()
     link = tmp_path.parent / f"{tmp_path.name}-link"
     link.symlink_to(tmp_path)
     path = ["", ".", str(tmp_path), str(link), "sub", str(tmp_path / "sub"), "/nowhere", "/usr"]
     assert import_path.without_current_folder(path) == ["sub", str(tmp_path / "sub"), "/nowhere", "/usr"]
-
-
-def test_the_folder_of_the_installation_stays_on_the_path(monkeypatch):
-    """As after ``pip install --target`` if the program is run in that folder."""
-    home = Path(import_path.__file__).parent.parent
-    monkeypatch.chdir(home)
-    assert import_path.without_current_folder(["", "/usr"]) == [str(home), "/usr"]

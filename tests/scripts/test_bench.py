@@ -28,23 +28,6 @@ def lines(printed):
     return [row for i, row in enumerate(rows) if i not in rules and i + 1 not in rules]
 
 
-def test_actions_take_turns():
-    from harness import in_turn, medians, timed
-
-    order = []
-
-    def action(name, *seconds):
-        taken = iter(seconds)
-        return lambda: order.append(name) or next(taken)
-
-    assert in_turn({"a": action("a", 1, 2), "b": action("b", 3, 4)}, 2) == {"a": [1, 2], "b": [3, 4]}
-    assert order == list("abab")
-    assert medians({"a": action("a", 1, 5, 2), "slow": action("slow", 100, 1)}, 3) == {"a": 2, "slow": 100}
-    calls = []
-    assert 0 < timed(lambda: calls.append(1), 0.01)() < 0.01
-    assert len(calls) > 1
-
-
 def test_a_process_has_its_output_status_and_memory():
     from harness import run as harness_run
 
@@ -114,16 +97,6 @@ def test_the_papers_figures_are_measured():
     exact, *meka = lines(done.stdout)
     assert exact == ["breast", "97.88", "51", "-"]  # by svm-predict: fixtures/golden/breast_c_rbf.stdout
     assert float(meka[0][5]) < 0.02
-
-
-def test_growth_has_the_slope_of_known_powers():
-    from growth import slope
-
-    sizes = [10.0, 100.0, 1000.0, 10000.0]
-    assert slope(sizes, [3 * n**2 for n in sizes]) == pytest.approx(2)
-    # Fixed costs matter only for small sizes.
-    assert slope(sizes, [5 + n for n in sizes]) == pytest.approx(1, abs=0.01)
-    assert slope([1.0], [1.0]) is None
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,10 @@
 
 import ast
 import importlib
-import subprocess
-import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 from program import ROOT
-
-from svmfast.cli.main import commands
 
 
 @pytest.mark.parametrize(
@@ -23,19 +18,6 @@ def test_every_script_finds_its_imports(name):
             for alias in node.names:
                 known = hasattr(module, alias.name) or find_spec(f"{node.module}.{alias.name}")
                 assert known, f"{node.module} has no {alias.name}"
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the script needs Linux")
-def test_the_fuzzer_tries_options_of_every_command_and_the_same_for_the_same_seed():
-    words = [sys.executable, ROOT / "scripts/fuzz/options.py", "--list", "--sets", "400", "--seed", "2"]
-    made, again = (subprocess.check_output(words, text=True, timeout=300) for _ in range(2))
-    assert made == again
-    assert made.count("\n") == 400
-    for name in {*commands()} - {"frontier"}:  # a tenth as often as the others
-        tried = {
-            word for line in made.splitlines() if line.startswith(f"svmfast {name} ") for word in line.split()
-        }
-        assert len([word for word in tried if word.startswith("-")]) > 4, name
 
 
 # --- scripts/mutants: which changes it makes, which tests it runs for them, and whether these notice
@@ -88,21 +70,6 @@ def test_an_equal_change_survives_and_another_is_killed(tmp_path, scripts):
     assert (place.tree / "svmfast" / "toy.py").read_text() == (toy / "svmfast" / "toy.py").read_text() == CODE
     record.lines.clear()
     assert place.judge(changes["(value)"], record, 10) == ("not reached", "")
-
-
-def test_the_same_changes_are_drawn_again_and_all_of_them_are_code(scripts):
-    first, again = (scripts.mutants(ROOT, 1, None) for _ in range(2))
-    assert len(first[0]) >= 20  # each text of the table is in its file
-    drawn = [[next(one) for _ in range(60)] for one in (*first[1:], *again[1:])]
-    assert drawn[:2] == drawn[2:]
-    for one in drawn[0]:
-        compile(one.applied((ROOT / one.file).read_bytes()), one.file, "exec")
-    assert len({(one.file, one.line) for one in drawn[0] + drawn[1]}) == 120
-
-
-def test_the_tests_of_cpp_files_exist(scripts):
-    rows = (ROOT / "scripts/mutation/cpp_tests.tsv").read_text().splitlines()[1:]
-    assert all((ROOT / f"tests/{name}.py").exists() for row in rows for name in row.split("\t")[1].split())
 
 
 def test_changes_of_cpp_leave_loops_comments_and_texts(scripts):

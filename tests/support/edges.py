@@ -277,15 +277,12 @@ LEARN = (
 )
 
 
-def learn(run: Run, name: str, gamma: float | None = None) -> dict[str, Outcome]:
+def learn(run: Run, name: str) -> dict[str, Outcome]:
     """Run every command that takes data on one of DATA; return the outcomes."""
     Path("data").write_text(data_text(DATA[name]))
     found = {one: check_json(run, one, "data") for one in ("info", "bound-check")}
     for made in LEARN:
-        if gamma is not None and made in ("train -t 0", "linear"):
-            continue
-        more = () if gamma is None else ("-g", repr(gamma))
-        found[made] = judged(run((*made.split(), *more, "-q", "data", "-o", made)), made)
+        found[made] = judged(run((*made.split(), "-q", "data", "-o", made)), made)
         if Path(made).exists():
             found[f"predict, {made}"] = check_values(run, made, name)
     return found
