@@ -1,20 +1,15 @@
 """Compile exported C files with every available compiler, and call them."""
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import shutil
 import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from svmfast.commands.export_report import Export
 from svmfast.rows import Rows
 
 WARNINGS = ["-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-Werror"]
@@ -52,7 +47,7 @@ void certain(const model_real *x, int n, int *out) {
 """
 
 
-def compile_together(exports: Mapping[str, Export], folder: Path) -> None:
+def compile_together(exports, folder):
     """Compile files, by their prefixes, as one, with all warnings as errors, with their tests and without.
 
     A C++ compiler takes longer to read its own headers than all of them.
@@ -66,7 +61,7 @@ def compile_together(exports: Mapping[str, Export], folder: Path) -> None:
         _accepts(folder, way, *tests, "all.c")
 
 
-def _accepts(folder: Path, way: str, *arguments: str) -> None:
+def _accepts(folder, way, *arguments):
     """Assert that a compiler, if it is available, accepts a file without a warning."""
     if shutil.which(way) is not None:
         command = [*WAYS[way], *WARNINGS, *arguments, "-c", "-o", "empty.o"]
@@ -84,7 +79,7 @@ class Compiled:
     dtype: np.dtype[np.floating]
     folder: Path
 
-    def _dense(self, rows: Rows) -> NDArray[np.floating]:
+    def _dense(self, rows):
         table = np.zeros((len(rows), self.features))
         at = np.repeat(np.arange(len(rows)), np.diff(rows.indptr))
         known = rows.indices < self.features
@@ -92,31 +87,29 @@ class Compiled:
         with np.errstate(over="ignore"):
             return np.ascontiguousarray(table.astype(self.dtype))
 
-    def _call(self, name: str, rows: Rows | NDArray[np.floating], out: np.ndarray) -> np.ndarray:
+    def _call(self, name, rows, out):
         x = self._dense(rows) if isinstance(rows, Rows) else np.ascontiguousarray(rows, self.dtype)
         getattr(self.loaded, name)(x.ctypes, len(x), out.ctypes)
         return out
 
-    def decisions(self, rows: Rows | NDArray[np.floating]) -> np.ndarray:
+    def decisions(self, rows):
         return self._call("decisions", rows, np.empty((len(rows), self.functions), self.dtype))
 
-    def answers(self, rows: Rows | NDArray[np.floating]) -> np.ndarray:
+    def answers(self, rows):
         return self._call("answers", rows, np.empty(len(rows)))
 
-    def certain(self, rows: Rows | NDArray[np.floating]) -> np.ndarray:
+    def certain(self, rows):
         return self._call("certain", rows, np.empty(len(rows), np.int32)).astype(bool)
 
 
 @functools.cache
-def fused() -> list[str]:
+def fused():
     """Options for which products and sums are contracted, where this machine can."""
     flags = Path("/proc/cpuinfo").read_text().split() if Path("/proc/cpuinfo").exists() else []
     return ["-mfma", "-ffp-contract=fast"] if "fma" in flags else []
 
 
-def compiled(
-    export: Export, folder: Path, *flags: str, compiler: str = "gcc", regression: bool = False
-) -> Compiled:
+def compiled(export, folder, *flags, compiler="gcc", regression=False):
     """Compile a file as a library; by default nothing is contracted, as in the twin."""
     (folder / "model.h").write_bytes(export.data)
     (folder / "wrapper.c").write_text(WRAPPER)

@@ -1,7 +1,5 @@
 """Polynomials: of one function, and expansions in cells, with the certificate of each."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from svmfast.kernels import Kernel
@@ -10,12 +8,12 @@ from svmfast.methods.approximate.exact_sums import exact_sums
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import Rows
 from svmfast.solvers.residual import residual_tail
 from svmfast.solvers.taylor import gaussian_coefficients
 
 
-def one_function(d, order, coefficients, about="centre", center=None, **changes) -> PolynomialModel:
+def one_function(d, order, coefficients, about="centre", center=None, **changes):
     """A polynomial without a factor in one cell, or in a cell about each of several centers."""
     centers = np.zeros((1, d)) if center is None else np.atleast_2d(center)
     known = {
@@ -34,9 +32,7 @@ def one_function(d, order, coefficients, about="centre", center=None, **changes)
     return PolynomialModel(**{**known, **changes})
 
 
-def exact_model(
-    seed: int, classes: int, n: int, d: int, gamma: float, *, density: float = 1.0
-) -> KernelExpansion:
+def exact_model(seed, classes, n, d, gamma, *, density=1.0):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n * classes, d)) * (rng.uniform(size=(n * classes, d)) < density)
     x[0, ~x.any(axis=0)] = 0.5  # an expansion leaves empty columns out
@@ -45,7 +41,7 @@ def exact_model(
     return KernelExpansion(head, kernel, Rows.from_dense(x), coef, rho, np.full(classes, n))
 
 
-def in_cells(model: KernelExpansion, centers: FloatArray, orders: np.ndarray, about: str) -> PolynomialModel:
+def in_cells(model, centers, orders, about):
     """Expand a model about every center, with the certificate of each."""
     sums, gamma, top = exact_sums(model, memory_limit=1 << 30), model.kernel.gamma, int(orders.max()) + 6
     packed, degrees, rest = [], np.zeros((*orders.shape, top + 1)), np.zeros((*orders.shape, 5))

@@ -1,7 +1,5 @@
 """Certified conversions that are exported, and the exact answers with fifty digits."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 
@@ -13,9 +11,6 @@ from random_models import exact_sums, random_model
 
 import svmfast
 from svmfast.formats.model_files import load_model
-from svmfast.models.expansion import KernelExpansion
-from svmfast.models.polynomial import PolynomialModel
-from svmfast.rows import FloatArray
 
 PRECISIONS = {"float": np.float32, "double": np.float64}
 
@@ -28,7 +23,7 @@ for kernel, gamma in (("linear", 1), ("polynomial", 0.1), ("rbf", 1e-6)):
     ROUNDED[kernel] = replace(one, rho=np.array([1e-3 if gamma > 1e-3 else one.sv_coef.sum()]))
 
 #: Conversions with a certificate: orders, centers, cells, classes, one class, exact polynomials.
-CASES: dict[str, tuple[str, dict[str, object]]] = {
+CASES = {
     "order 2": ("breast_c_rbf", {"order": 2}),
     "about zero": ("breast_c_rbf", {"order": 3, "center": "origin"}),
     "order 1": ("breast_c_rbf_weights", {"order": 1}),
@@ -43,7 +38,7 @@ CASES: dict[str, tuple[str, dict[str, object]]] = {
 
 
 @cache
-def made(name: str) -> tuple[KernelExpansion, PolynomialModel]:
+def made(name):
     source, options = CASES[name]
     exact = ROUNDED[source] if source in ROUNDED else load_model(model(source))
     if "cells" in options:
@@ -51,6 +46,6 @@ def made(name: str) -> tuple[KernelExpansion, PolynomialModel]:
     return exact, approximate(exact, **options)[0]
 
 
-def exact_label(exact: KernelExpansion, z: FloatArray) -> float:
+def exact_label(exact, z):
     signs = np.array([[float(mpmath.sign(value)) for value in exact_sums(exact, z[None])[0]]])
     return float(exact.head.predict(signs)[0])

@@ -1,25 +1,14 @@
 """Rows where the answers of an exported file change."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-
 import export_twin as twin
 import numpy as np
-from c_exports import Compiled
 from certain_twin import certain
-from numpy.typing import NDArray
 
 from svmfast.exports.certain import bound_of
-from svmfast.exports.computation import Computation
-from svmfast.exports.reference import Reals
-from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import as_rows
 
-Rule = Callable[[Reals], NDArray[np.bool_]]
 
-
-def where_it_changes(rule: Rule, rows: Reals, most: int) -> tuple[Reals, Reals]:
+def where_it_changes(rule, rows, most):
     """Pairs of rows next to each other; the rule holds for the first and not for the second."""
     holds = rule(rows)
     many = min(int(holds.sum()), int((~holds).sum()), most)
@@ -33,13 +22,13 @@ def where_it_changes(rule: Rule, rows: Reals, most: int) -> tuple[Reals, Reals]:
     return inside, outside
 
 
-def near_the_boundary(file: Compiled, rows: Reals) -> Reals:
+def near_the_boundary(file, rows):
     """Rows on both sides of the boundary between the first row's label and others."""
     label = file.answers(rows)[0]
     return np.vstack(where_it_changes(lambda at: file.answers(at) == label, rows, 30))
 
 
-def rows_of(exact: KernelExpansion, file: Compiled, rng: np.random.Generator, n: int) -> Reals:
+def rows_of(exact, file, rng, n):
     """Support vectors, moved."""
     vectors = exact.sv.to_dense(file.features)
     spread = vectors.std(axis=0) + 0.01
@@ -47,14 +36,14 @@ def rows_of(exact: KernelExpansion, file: Compiled, rng: np.random.Generator, n:
     return np.asarray(out.astype(file.dtype))
 
 
-def check_the_same_rows_are_certain(computation: Computation, file: Compiled, rows: Reals) -> None:
+def check_the_same_rows_are_certain(computation, file, rows):
     """Compare a file with its twin at rows next to each other of which one is certain.
 
     If the two bounds differ by more than a few roundings, one of these rows shows it.
     """
     bound = bound_of(computation, file.dtype)
 
-    def rule(at: Reals) -> NDArray[np.bool_]:
+    def rule(at):
         found = twin.values(computation, as_rows(at.astype(np.float64)), file.dtype)
         return certain(computation, bound, *found)
 

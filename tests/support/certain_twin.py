@@ -1,20 +1,13 @@
 """The bound of NAME_certain in NumPy, operation by operation: the slow reference of the C text."""
 
-from __future__ import annotations
-
 import numpy as np
 from export_twin import exp, root
-from numpy.typing import NDArray
 
 from svmfast.certificate import proven_signs, vote_is_certain
-from svmfast.exports.certain import EXP_UNITS, Bound
-from svmfast.exports.computation import Computation
-from svmfast.exports.reference import Reals
+from svmfast.exports.certain import EXP_UNITS
 
 
-def certain(
-    computation: Computation, bound: Bound, decisions: Reals, cells: NDArray[np.int32], squared: Reals
-) -> NDArray[np.bool_]:
+def certain(computation, bound, decisions, cells, squared):
     """Decide in the file's own arithmetic which labels are certain, given `export_twin.values`."""
     bounds = error_bounds(computation, bound, decisions, cells, squared)
     sure = proven_signs(decisions, bounds)
@@ -24,9 +17,7 @@ def certain(
     return np.asarray(vote_is_certain(sure, decisions.astype(np.float64), head.n_classes))
 
 
-def error_bounds(
-    computation: Computation, bound: Bound, decisions: Reals, cells: NDArray[np.int32], squared: Reals
-) -> Reals:
+def error_bounds(computation, bound, decisions, cells, squared):
     """Bound the distances of the exact model's values from the file's, ``(n, p)``."""
     values, precision, real = computation.values, bound.precision, squared.dtype.type
     u, gamma, n_terms = real(precision.unit), real(values.gamma), real(computation.n_features + 8)
@@ -60,7 +51,7 @@ def error_bounds(
     return np.asarray(np.where(open_ | np.isnan(out), real(np.inf), out))
 
 
-def _horner(coefficients: Reals, at: Reals) -> Reals:
+def _horner(coefficients, at):
     total = coefficients[..., -1]
     for j in range(coefficients.shape[-1] - 2, -1, -1):
         total = total * at + coefficients[..., j]

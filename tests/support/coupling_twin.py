@@ -1,13 +1,9 @@
 """LIBSVM's coupling of probabilities, loop by loop."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from svmfast.rows import FloatArray
 
-
-def libsvm_coupling(r: FloatArray) -> FloatArray:
+def libsvm_coupling(r):
     """multiclass_probability of LIBSVM, loop by loop: r (k, k) -> p (k,)."""
     k = len(r)
     q, p, eps = np.zeros((k, k)), np.full(k, 1 / k), 0.005 / k

@@ -1,19 +1,13 @@
 """A model file of every form that an exported file can take."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 from program import FIXTURES, model
 
 from svmfast.exports.accuracy import own_rows
 from svmfast.exports.computation import computation_of
-from svmfast.models.base import Model
-from svmfast.rows import FloatArray
 
 FROZEN = FIXTURES / "frozen" / "1.0"
-FORMS: dict[str, Path] = {
+FORMS = {
     "rbf": model("breast_c_rbf"),
     "rbf, three classes": model("iris_c_rbf_prob"),
     "rbf, ten classes": model("digits_c_rbf_prob"),
@@ -30,7 +24,7 @@ FORMS: dict[str, Path] = {
 }
 
 
-def raw_rows(model: Model) -> FloatArray:
+def raw_rows(model):
     """Vectors of a model, or random rows, as they are before its scaling, ``(n, n_features)``."""
     width = computation_of(model).n_features
     vectors = own_rows(model.unscaled)

@@ -3,24 +3,19 @@
 The results are those of the C file if the compiler does not contract multiplications and additions.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast.exports.c_arithmetic import EXP
-from svmfast.exports.computation import Computation, KernelSums, starts_of
-from svmfast.exports.reference import FOLD, Reals, folds, measured_from, nearest, part_of, variables
+from svmfast.exports.computation import starts_of
+from svmfast.exports.reference import FOLD, folds, measured_from, nearest, part_of, variables
 from svmfast.models.polynomial import PolynomialModel
-from svmfast.rows import Rows
 from svmfast.votes import pair_numbers
 
 
-def exp(t: Reals) -> Reals:
+def exp(t):
     """Compute the exponential of arguments of at most 0; it is 0 below the smallest argument."""
     least, log2e, high, low, degree, bias = EXP[t.dtype]
     real = t.dtype.type
@@ -35,7 +30,7 @@ def exp(t: Reals) -> Reals:
     return np.asarray(np.where(np.isnan(t), t, np.where(t >= real(least), out, real(0))), dtype=t.dtype)
 
 
-def tanh(x: Reals) -> Reals:
+def tanh(x):
     """Compute the hyperbolic tangent: a continued fraction near 0, elsewhere from exponentials."""
     real = x.dtype.type
     square = x * x
@@ -49,7 +44,7 @@ def tanh(x: Reals) -> Reals:
         return np.asarray(np.where(np.abs(x) < real(0.5), x / fraction, far), dtype=x.dtype)
 
 
-def power(base: Reals, degree: int) -> Reals:
+def power(base, degree):
     """Compute integer powers as LIBSVM's ``powi``: repeated squaring, from the lowest bit on."""
     out = np.ones_like(base)
     while degree > 0:
@@ -60,11 +55,11 @@ def power(base: Reals, degree: int) -> Reals:
     return out
 
 
-def root(s: Reals) -> Reals:
+def root(s):
     """Compute the square root by Heron's method, with half the exponent as the initial estimate."""
     real = s.dtype.type
     single = s.dtype == np.float32
-    bits: Any = np.ascontiguousarray(s).view(np.uint32 if single else np.uint64)
+    bits = np.ascontiguousarray(s).view(np.uint32 if single else np.uint64)
     start = (bits >> 1) + (np.uint32(0x1FC00000) if single else np.uint64(0x1FF8000000000000))
     y = start.astype(bits.dtype).view(s.dtype)
     for _ in range(4 if single else 5):
@@ -73,9 +68,7 @@ def root(s: Reals) -> Reals:
     return np.asarray(np.where(s > least, y, real(0)), dtype=s.dtype)
 
 
-def values(
-    computation: Computation, rows: Rows, dtype: Any = np.float64
-) -> tuple[Reals, NDArray[np.int64], Reals]:
+def values(computation, rows, dtype=np.float64):
     """Compute decision values ``(n, p)``, cells ``(n,)`` and squared distances from the cells' centers.
 
     The distances are 0 if the values are not polynomials.
@@ -95,7 +88,7 @@ def values(
     return out, cells, squared
 
 
-def _sums(values: KernelSums, cell: int, z: Reals, rest: Reals) -> Reals:
+def _sums(values, cell, z, rest):
     kind, part = z.dtype, part_of(values.sizes, cell)
     coef, rho = values.coef[:, part].astype(kind), values.rho[cell].astype(kind)
     gamma, (m, p) = kind.type(values.gamma[cell]), (coef.shape[1], len(rho))
@@ -123,7 +116,7 @@ def _sums(values: KernelSums, cell: int, z: Reals, rest: Reals) -> Reals:
     return np.asarray(out - rho)
 
 
-def kernel_values(values: KernelSums, measured: Reals, gamma: Any) -> Reals:
+def kernel_values(values, measured, gamma):
     """Compute kernel values from distances or products."""
     real = measured.dtype.type
     if values.kernel in ("rbf", "laplacian"):
@@ -134,7 +127,7 @@ def kernel_values(values: KernelSums, measured: Reals, gamma: Any) -> Reals:
     return tanh(inner) if values.kernel == "sigmoid" else power(inner, values.degree)
 
 
-def _pseudo(values: KernelSums, cell: int, measured: Reals, k: Reals, gamma: Any, out: Reals) -> Reals:
+def _pseudo(values, cell, measured, k, gamma, out):
     pseudo = values.pseudo
     assert pseudo is not None
     kind, part = k.dtype, part_of(pseudo.sizes, cell)
@@ -151,7 +144,7 @@ def _pseudo(values: KernelSums, cell: int, measured: Reals, k: Reals, gamma: Any
     return np.asarray(out)
 
 
-def _polynomials(values: PolynomialModel, cell: int, z: Reals, rest: Reals) -> tuple[Reals, Reals]:
+def _polynomials(values, cell, z, rest):
     kind, real = z.dtype, z.dtype.type
     center = values.centers[cell].astype(kind)
     s = measured_from("rbf", center[None], z)[:, 0] + rest
@@ -167,17 +160,17 @@ def _polynomials(values: PolynomialModel, cell: int, z: Reals, rest: Reals) -> t
     return out, s
 
 
-def nested(w: Reals, order: int, c: Reals) -> Reals:
+def nested(w, order, c):
     """Evaluate the polynomial with packed coefficients `c` at n points `w`, ``(d, n)``, by nested sums."""
     d = len(w)
     # The number of monomials below degree m.
     cursor = [math.comb(d + m - 1, d) if m else 0 for m in range(order + 1)]
 
-    def take(level: int) -> Any:
+    def take(level):
         cursor[level] += 1
         return c[cursor[level] - 1]
 
-    def deeper(level: int, start: int, total: Reals) -> Reals:
+    def deeper(level, start, total):
         for i in range(start, d):
             if level == order:
                 total = total + w[i] * take(level)

@@ -1,7 +1,5 @@
 """The slow, obvious reader of LIBSVM data text, oracle of the native one: one line, one rule at a time."""
 
-from __future__ import annotations
-
 import math
 import re
 
@@ -13,12 +11,12 @@ MAX_INDEX = 2**31 - 1
 class TwinError(Exception):
     """Line `line` breaks a rule."""
 
-    def __init__(self, line: int, why: str) -> None:
+    def __init__(self, line, why):
         super().__init__(line, why)
         self.line = line
 
 
-def number(token: bytes, line: int) -> float:
+def number(token, line):
     if not NUMBER.fullmatch(token):
         raise TwinError(line, f"not a number: {token!r}")
     value = float(token)
@@ -27,22 +25,14 @@ def number(token: bytes, line: int) -> float:
     return value
 
 
-def parse(
-    text: bytes,
-    *,
-    zero_based: bool = False,
-    precomputed: bool = False,
-    dense: bool = False,
-    lenient: bool = False,
-    labelled: bool = True,
-) -> tuple[list[float], list[list[tuple[int, float]]], int]:
+def parse(text, *, zero_based=False, precomputed=False, dense=False, lenient=False, labelled=True):
     """Return labels, rows as lists of (column, value), and the width; or raise TwinError."""
     text = text.removeprefix(b"\xef\xbb\xbf")
     lines = text.split(b"\n")
     if lines[-1] == b"":
         lines.pop()
-    labels: list[float] = []
-    rows: list[list[tuple[int, float]]] = []
+    labels = []
+    rows = []
     width, row_width = 0, None
     least = 0 if zero_based or precomputed else 1
     for at, raw in enumerate(lines, start=1):
@@ -80,11 +70,9 @@ def parse(
     return labels, rows, width
 
 
-def sparse_row(
-    tokens: list[bytes], at: int, least: int, lenient: bool, precomputed: bool, zero_based: bool
-) -> list[tuple[int, float]]:
-    entries: list[tuple[int, float]] = []
-    seen: set[int] = set()
+def sparse_row(tokens, at, least, lenient, precomputed, zero_based):
+    entries = []
+    seen = set()
     highest = -1
     for place, token in enumerate(tokens):
         index_text, colon, value_text = token.partition(b":")
@@ -108,9 +96,7 @@ def sparse_row(
     return sorted(entries)
 
 
-def dense_row(
-    body: bytes, at: int, labelled: bool, labels: list[float]
-) -> tuple[list[tuple[int, float]], int]:
+def dense_row(body, at, labelled, labels):
     stripped = body.strip(b" \t")
     fields = re.split(rb"[ \t]*,[ \t]*", stripped)
     if len(fields) == 1:

@@ -4,8 +4,6 @@ Errors that come near a bound are rare, so that comparing with exact values does
 it. The formulas are proven in docs/single-precision.md and docs/certificate.md.
 """
 
-from __future__ import annotations
-
 from itertools import combinations, product
 
 import mpmath
@@ -16,17 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svmfast.kernels import DecisionEngine, Kernel
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import Rows
 
 U, UNIT = 2.0**-24, 2.0**-53
 LOG2E = np.log2(np.e)
 
 
-def power_of_two(x: float) -> float:
+def power_of_two(x):
     return float(2.0 ** np.floor(np.log2(x)))
 
 
-def additions(d: int, known: int) -> int:
+def additions(d, known):
     """Return the additions that a product passes: dense rows add in chains of 128, sparse ones in one."""
     if known * 1.7 < d:
         return known
@@ -36,7 +34,7 @@ def additions(d: int, known: int) -> int:
 class SingleTwin:
     """The bounds of single precision for one row, from dense support vectors and without a lattice."""
 
-    def __init__(self, gamma: float, sv: FloatArray, coef: FloatArray, sizes: list[int], rho: FloatArray):
+    def __init__(self, gamma, sv, coef, sizes, rho):
         self.gamma, self.sv, self.coef, self.rho = gamma, sv, coef, rho
         self.n, self.d = len(sv), int(sv.any(axis=0).sum())
         self.owner = np.repeat(np.arange(len(sizes)), sizes)
@@ -47,19 +45,19 @@ class SingleTwin:
         self.reach = float(np.sqrt(((sv - self.center) ** 2).sum(axis=1)).max())
         self.pairs = list(combinations(range(max(len(sizes), 2)), 2))
 
-    def kernel_values(self, z: FloatArray) -> FloatArray:
+    def kernel_values(self, z):
         exponents = -self.gamma * LOG2E * ((self.sv - z[: self.sv.shape[1]]) ** 2).sum(axis=1)
         others = self.gamma * LOG2E * (z[self.sv.shape[1] :] ** 2).sum()
         return np.exp2(np.maximum(exponents - others, -126))
 
-    def shares(self, i: int, j: int) -> FloatArray:
+    def shares(self, i, j):
         """The coefficients of a pair, 0 for other classes; of a single function all."""
         if len(self.coef) == 1:
             return self.coef[0]
         first, second = self.owner == i, self.owner == j
         return np.where(first, self.coef[j - 1], np.where(second, self.coef[i], 0.0))
 
-    def sizes(self, i: int, j: int) -> FloatArray:
+    def sizes(self, i, j):
         """As `shares`, of magnitudes: where signs are mixed the largest over the functions."""
         both, of_pair = self.engine.n_functions == 1, self.shares(i, j)
         largest = np.abs(self.coef).max(axis=0)
@@ -68,7 +66,7 @@ class SingleTwin:
             return np.abs(of_pair)
         return np.where(both | np.isin(self.owner, (i, j)), largest, 0.0)
 
-    def bounds(self, z: FloatArray, exponent_error: float | None = None, total: float | None = None):
+    def bounds(self, z, exponent_error=None, total=None):
         d, gamma = self.d, self.gamma
         away = z.copy()
         away[: len(self.center)] -= self.center
@@ -94,7 +92,7 @@ class SingleTwin:
         return np.array(found)
 
 
-def compare(twin: SingleTwin, z: FloatArray, exponent_error: float | None = None) -> None:
+def compare(twin, z, exponent_error=None):
     values, bounds = (found[0] for found in twin.engine.single_values(Rows.from_dense(z[None])))
     # Integers leave out the residuals, so that the sum of magnitudes is the value itself.
     total = None if exponent_error is None else float(values[0])
@@ -104,7 +102,7 @@ def compare(twin: SingleTwin, z: FloatArray, exponent_error: float | None = None
 @pytest.mark.parametrize("density", [1.0, 0.2])
 @pytest.mark.parametrize("sizes", [[30], [12, 18], [12, 10, 8]])
 @pytest.mark.parametrize("mixed", [False, True])
-def test_single_precision(density: float, sizes: list[int], mixed: bool) -> None:
+def test_single_precision(density, sizes, mixed):
     """Near rows: the exponent, the function, the sum. Far rows: LIBSVM's rounding. Large rho: its digits."""
     n, d, classes = 30, 12, len(sizes)
     rng = np.random.default_rng(classes)
@@ -119,7 +117,7 @@ def test_single_precision(density: float, sizes: list[int], mixed: bool) -> None
 
 @pytest.mark.parametrize("sizes", [[8, 4], [4, 4, 4]])
 @pytest.mark.parametrize("d", [128, 129, 500])
-def test_single_precision_of_many_features(d: int, sizes: list[int]) -> None:
+def test_single_precision_of_many_features(d, sizes):
     rng, pairs = np.random.default_rng(d), len(sizes) - 1
     sv, coef = rng.normal(size=(12, d)), rng.exponential(size=(pairs, 12))
     twin = SingleTwin(3 / d, sv, coef, sizes, np.zeros(pairs * (pairs + 1) // 2))
@@ -127,7 +125,7 @@ def test_single_precision_of_many_features(d: int, sizes: list[int]) -> None:
         compare(twin, sv[3] * stretch)
 
 
-def test_single_precision_of_a_pair_with_tiny_coefficients() -> None:
+def test_single_precision_of_a_pair_with_tiny_coefficients():
     """They underflow beside those of the other pairs."""
     coef = np.array([[1e-46, -1e-46, -1.0], [1.0, 1.0, -1.0]])
     twin = SingleTwin(1.0, np.array([[1.0, 0.3], [0.5, 1.0], [0.2, 0.1]]), coef, [1, 1, 1], np.zeros(3))
@@ -135,7 +133,7 @@ def test_single_precision_of_a_pair_with_tiny_coefficients() -> None:
     assert bounds[0] == pytest.approx(twin.bounds(np.array([0.9, 0.7]))[0], rel=1e-9, abs=0)
 
 
-def bound_of_dot_kernel(kernel, sv, coef, rho, z) -> tuple[float, float]:
+def bound_of_dot_kernel(kernel, sv, coef, rho, z):
     """Return the bound of single precision for one function, and the engine's."""
     engine = DecisionEngine(kernel, Rows.from_dense(sv), coef[None], np.array([rho]), None)
     n, d = len(sv), int(sv.any(axis=0).sum())
@@ -175,7 +173,7 @@ def bound_of_dot_kernel(kernel, sv, coef, rho, z) -> tuple[float, float]:
     ids=lambda k: f"{k.kind}-{k.gamma:g}-{k.coef0:g}-{k.degree}",
 )
 @pytest.mark.parametrize("mixed", [False, True])
-def test_single_precision_of_polynomials_and_sigmoids(kernel: Kernel, mixed: bool) -> None:
+def test_single_precision_of_polynomials_and_sigmoids(kernel, mixed):
     """Near rows, long ones, orthogonal ones; 600 features are summed in parts."""
     rng = np.random.default_rng(9)
     coef = rng.exponential(size=7) * (rng.choice([-1.0, 1.0], 7) if mixed else 1)
@@ -187,7 +185,7 @@ def test_single_precision_of_polynomials_and_sigmoids(kernel: Kernel, mixed: boo
             assert found == pytest.approx(expected, rel=1e-4, abs=0)
 
 
-def test_single_precision_of_kernels_ends_where_the_proof_does() -> None:
+def test_single_precision_of_kernels_ends_where_the_proof_does():
     """Arguments, and their powers, are at most 2^60 of what a row as long as a support vector has."""
     cube, sigmoid = Kernel("polynomial", 1.0, 0.0, 3), Kernel("sigmoid", 1.0, 0.0)
     ends = [(cube, 0.98 * 2.0**20 / 1.01, True), (cube, 2.0**20, False)]
@@ -199,7 +197,7 @@ def test_single_precision_of_kernels_ends_where_the_proof_does() -> None:
 
 
 @pytest.mark.parametrize("t", [1e-5, 0.02, 0.4, 0.99])
-def test_single_precision_behind_a_second_order_polynomial(t: float) -> None:
+def test_single_precision_behind_a_second_order_polynomial(t):
     rng = np.random.default_rng(3)
     sv = rng.normal(size=(20, 3))
     gamma = 0.3 / float(((sv - sv.mean(axis=0)) ** 2).sum(axis=1).max())
@@ -211,11 +209,11 @@ def test_single_precision_behind_a_second_order_polynomial(t: float) -> None:
 
 
 @pytest.mark.parametrize("inside", [True, False])
-def test_single_precision_ends_where_the_proof_does(inside: bool) -> None:
+def test_single_precision_ends_where_the_proof_does(inside):
     """The exponents' error is below 0.05, on a lattice too; behind a polynomial gamma Z^2 is at most 50."""
     factor = 1 - 1e-6 if inside else 1 + 1e-6
 
-    def finite(gamma: float, sv: FloatArray, z: FloatArray) -> bool:
+    def finite(gamma, sv, z):
         twin = SingleTwin(gamma, np.tile(sv, (20, 1)), np.ones((1, 40)), [20, 20], np.zeros(1))
         return bool(np.isfinite(twin.engine.single_values(Rows.from_dense(z[None]))[1]).all())
 
@@ -229,7 +227,7 @@ def test_single_precision_ends_where_the_proof_does(inside: bool) -> None:
     ("origin", "off", "d", "exponent"),
     [(0.0, 0.0, 40, 375), (5e4, 0.0, 40, 375), (0.0, 1e-6, 40, 375), (5e4, 3e-3, 8000, 0.3)],
 )
-def test_single_precision_on_a_lattice(origin: float, off: float, d: int, exponent: float) -> None:
+def test_single_precision_on_a_lattice(origin, off, d, exponent):
     rng = np.random.default_rng(4)
     level = rng.integers(0, 4, (20, d)).astype(float)
     level[0], level[1] = 0, 3
@@ -255,7 +253,7 @@ def test_single_precision_on_a_lattice(origin: float, off: float, d: int, expone
 )
 @pytest.mark.parametrize("size", [0.0, 1.0, 1e-280])
 @pytest.mark.parametrize("rho", [0.0, 1e-278, 1e12])
-def test_double_precision(kind, gamma, reach, row, size, rho) -> None:
+def test_double_precision(kind, gamma, reach, row, size, rho):
     rng = np.random.default_rng(5)
     sv, z = rng.normal(size=(9, 4)) * reach, np.r_[rng.normal(size=4), 0.5] * row
     coef = np.full((1, 9), size) * np.array([1.0, -1, 1, 1, 1, -1, 1, 1, 1])
@@ -289,7 +287,7 @@ TINY = mpf(10) ** -290
     seed=st.integers(0, 2**31), d=st.integers(1, 12), gamma=st.floats(1e-12, 1e6), scale=st.floats(1e-6, 1e3),
     coef0=st.floats(-2, 2), degree=st.integers(1, 5),
 )  # fmt: skip
-def test_kernels(kind, seed, d, gamma, scale, coef0, degree) -> None:
+def test_kernels(kind, seed, d, gamma, scale, coef0, degree):
     """Each value is within the rounding error of its formula: the exponent, the dot product, the power."""
     rng = np.random.default_rng(seed)
     x, z = rng.normal(size=(4, d)) * scale, rng.normal(size=(5, d)) * scale
@@ -304,7 +302,7 @@ def test_kernels(kind, seed, d, gamma, scale, coef0, degree) -> None:
             assert off <= allowed(kernel, x[i], z[j], exact[j][i]) + TINY, (i, j)
 
 
-def allowed(kernel: Kernel, x: FloatArray, z: FloatArray, value: mpmath.mpf) -> mpmath.mpf:
+def allowed(kernel, x, z, value):
     """The allowed rounding error of a kernel value: some units per term, times the formula's derivative."""
     d, gamma = len(x), mpf(kernel.gamma)
     terms = mpf(float(np.abs(x) @ np.abs(z))) * (1 + 1e-10)

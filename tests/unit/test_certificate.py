@@ -1,7 +1,5 @@
 """The certificate is never violated, against 50 digits; its numbers are the page's; the validity bound."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import combinations, product
@@ -22,15 +20,14 @@ from svmfast.models.answer import answer
 from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
-from svmfast.models.polynomial import PolynomialModel
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import Rows
 from svmfast.solvers import residual
 from svmfast.solvers.residual import SPECTRAL, STRIPE, UNIT, Tail, largest_eigenvalue, residual_tail
 from svmfast.solvers.taylor import gaussian_coefficients, polynomial_kernel_coefficients
 from svmfast.validity_bound import gamma_max, inside_bound, largest_exponent
 
 
-def assert_never_violated(model: KernelExpansion, made: PolynomialModel, z: FloatArray, oracle: int) -> None:
+def assert_never_violated(model, made, z, oracle):
     rows = Rows.from_dense(z)
     decisions, bounds = made.certified_values(rows)
     certified, label = certified_rows(made.head, decisions, bounds), made.head.predict(decisions)
@@ -49,7 +46,7 @@ def assert_never_violated(model: KernelExpansion, made: PolynomialModel, z: Floa
     gamma=st.floats(1e-4, 20), scale=st.floats(1e-3, 30), size=st.floats(1e-6, 1e5),
     center=st.sampled_from(["auto", "mean", "origin"]),
 )  # fmt: skip
-def test_random_models_and_rows(seed, d, classes, order, gamma, scale, size, center) -> None:
+def test_random_models_and_rows(seed, d, classes, order, gamma, scale, size, center):
     model = random_model(seed, 8, d, classes, gamma, scale, size)
     rng = np.random.default_rng(seed + 1)
     reach = rng.choice([0.0, 0.1, 1.0, 3.0, 30.0], size=(40, 1))
@@ -63,7 +60,7 @@ def test_random_models_and_rows(seed, d, classes, order, gamma, scale, size, cen
 
 @pytest.mark.parametrize("kernel", ["linear", "polynomial"])
 @given(seed=st.integers(0, 2**31), d=st.integers(1, 6), scale=st.floats(1e-2, 10))
-def test_converted_kernels_within_rounding(kernel: str, seed: int, d: int, scale: float) -> None:
+def test_converted_kernels_within_rounding(kernel, seed, d, scale):
     model = random_model(seed, 8, d, 3, 0.5, scale, 1.0, kernel)
     z = np.random.default_rng(seed + 1).normal(size=(20, d)) * scale
     made, _ = approximate(model)
@@ -73,7 +70,7 @@ def test_converted_kernels_within_rounding(kernel: str, seed: int, d: int, scale
     assert bounds.max() <= 1e-8 * max(1.0, float(np.abs(decisions).max()))
 
 
-def test_the_last_term_of_the_tail_is_needed() -> None:
+def test_the_last_term_of_the_tail_is_needed():
     """Near the center it is about twice the residual, for the vector whose residual is largest."""
     for order in range(3):
         j = order + 1
@@ -85,7 +82,7 @@ def test_the_last_term_of_the_tail_is_needed() -> None:
 
 
 @pytest.mark.parametrize("top", [1, 12])
-def test_moments_that_cancel_keep_their_rounding_error(top: int) -> None:
+def test_moments_that_cancel_keep_their_rounding_error(top):
     """Of vectors that cancel, M_j and N_j are the bound on their rounding error in docs/certificate.md."""
     x, n, d = 1.5, 2, 1
     tail = residual_tail(np.full((n, 1), x), np.array([1.0, -1.0]), 0.5, np.zeros(1), 0, top=top)
@@ -100,13 +97,13 @@ def test_moments_that_cancel_keep_their_rounding_error(top: int) -> None:
 DEGREE = np.repeat([0, 1, 2], [1, 3, 6])
 
 
-def norms_of(c: FloatArray) -> list[float]:
+def norms_of(c):
     return [abs(c[0]), math.sqrt((c[1:4] ** 2).sum()), math.sqrt((c[4:] ** 2 / [1, 2, 2, 1, 2, 1]).sum())]
 
 
 @pytest.mark.parametrize("exponent", [0, 300, -240])  # of two, of the scale of features
 @pytest.mark.parametrize("about_zero", [False, True])
-def test_rounding_bounds_are_those_of_the_page(about_zero: bool, exponent: int) -> None:
+def test_rounding_bounds_are_those_of_the_page(about_zero, exponent):
     """Each term of docs/certificate.md."""
     rng = np.random.default_rng(8)
     n, d, order, gamma, rho = 7, 3, 2, 0.3, 1e3
@@ -145,7 +142,7 @@ def test_rounding_bounds_are_those_of_the_page(about_zero: bool, exponent: int) 
 
 
 @pytest.mark.parametrize("exponent", [0, 280, -220])
-def test_rounding_bounds_of_polynomial_kernels(exponent: int) -> None:
+def test_rounding_bounds_of_polynomial_kernels(exponent):
     rng, (n, d, degree, gamma, coef0) = np.random.default_rng(8), (7, 3, 2, 0.3, 0.9)
     points, beta, c = rng.normal(size=(n, d)), rng.normal(size=n), rng.normal(size=10)
     scale, power = 2.0**exponent, 2.0 ** (-exponent * np.arange(3))
@@ -162,7 +159,7 @@ def test_rounding_bounds_of_polynomial_kernels(exponent: int) -> None:
     assert rest == pytest.approx([0, 8 * UNIT * 1e3, 0, 4 * UNIT, 0], rel=1e-6, abs=0)
 
 
-def test_tail_of_many_vectors_is_that_of_the_whole_gram_matrix() -> None:
+def test_tail_of_many_vectors_is_that_of_the_whole_gram_matrix():
     """More vectors than a stripe and a tile have: each pair counts once, for any number of threads."""
     rng = np.random.default_rng(6)
     n, gamma, order = 2 * STRIPE + 9, 0.1, 1
@@ -179,7 +176,7 @@ def test_tail_of_many_vectors_is_that_of_the_whole_gram_matrix() -> None:
         assert tail.degrees[j] == pytest.approx(expected, rel=1e-7)
 
 
-def test_tail_of_negligible_vectors_is_that_of_each_alone() -> None:
+def test_tail_of_negligible_vectors_is_that_of_each_alone():
     rng = np.random.default_rng(6)
     x, beta, gamma, top = rng.normal(size=(30, 3)), rng.normal(size=30), 0.1, 9
     tails = [
@@ -192,7 +189,7 @@ def test_tail_of_negligible_vectors_is_that_of_each_alone() -> None:
         assert tails[1][j] == pytest.approx(a @ norms**j * (2 * gamma) ** j / math.factorial(j), rel=1e-8)
 
 
-def test_stored_numbers_are_those_of_rounding_and_tail_rounded_up() -> None:
+def test_stored_numbers_are_those_of_rounding_and_tail_rounded_up():
     rng = np.random.default_rng(7)
     order = 2
     of_rounding, rest, of_tail = rng.random(order + 1), rng.random(5), rng.random(40)
@@ -203,7 +200,7 @@ def test_stored_numbers_are_those_of_rounding_and_tail_rounded_up() -> None:
         assert found == pytest.approx(exact, rel=2e-5)
 
 
-def test_the_eigensolver_is_not_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_eigensolver_is_not_trusted(monkeypatch):
     """Vectors that are too short or not orthogonal, with the values that belong to them."""
     # Of the identity, everything is computed exactly; of another matrix it could have been rounded.
     assert largest_eigenvalue(np.eye(40)) >= 1 + residual.product_rounding(40)[0] * math.sqrt(40)
@@ -217,7 +214,7 @@ def test_the_eigensolver_is_not_trusted(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("exponent", [-966, -533, -30, 0, 30, 533, 966])
 @pytest.mark.parametrize("d", [1, 2, 7, 40])
-def test_the_largest_eigenvalue_is_never_underestimated(d: int, exponent: int) -> None:
+def test_the_largest_eigenvalue_is_never_underestimated(d, exponent):
     """Also where squares leave the range."""
     basis = np.linalg.qr(np.random.default_rng(d).normal(size=(d, d)))[0]
     found = largest_eigenvalue(np.ldexp((basis * np.geomspace(1, 1e-12, d)) @ basis.T, exponent))
@@ -226,7 +223,7 @@ def test_the_largest_eigenvalue_is_never_underestimated(d: int, exponent: int) -
 
 
 @pytest.mark.parametrize("d", [1, 2, 17, 65, 1000, 10**5])
-def test_rounding_of_matrix_products_is_no_less_than_its_worst_case(d: int) -> None:
+def test_rounding_of_matrix_products_is_no_less_than_its_worst_case(d):
     gamma = d * UNIT / (1 - d * UNIT)
     of_residual, of_gram = residual.product_rounding(d)
     squared, spectral = 1.5 * d, 1.5**0.5  # the largest accepted ||V||_F^2 and ||V||_2
@@ -234,7 +231,7 @@ def test_rounding_of_matrix_products_is_no_less_than_its_worst_case(d: int) -> N
     assert of_residual >= gamma * squared**0.5 * (2 * spectral + gamma * squared**0.5)
 
 
-def slow_vote(certain: FloatArray, decisions: FloatArray, k: int) -> bool:
+def slow_vote(certain, decisions, k):
     """Every outcome of the uncertain pairs, one by one."""
     pairs, winners = zip(certain, decisions, strict=True), set()
     for signs in product(*([value > 0] if sure else [True, False] for sure, value in pairs)):
@@ -245,7 +242,7 @@ def slow_vote(certain: FloatArray, decisions: FloatArray, k: int) -> bool:
     return len(winners) == 1
 
 
-def test_vote_is_certain_exactly_when_no_outcome_changes_it() -> None:
+def test_vote_is_certain_exactly_when_no_outcome_changes_it():
     rng = np.random.default_rng(6)
     for k in (2, 3, 4, 5):
         p = k * (k - 1) // 2
@@ -256,7 +253,7 @@ def test_vote_is_certain_exactly_when_no_outcome_changes_it() -> None:
         assert 0 < sum(expected) < 150
 
 
-def test_regression_is_certified_within_a_tolerance() -> None:
+def test_regression_is_certified_within_a_tolerance():
     rng = np.random.default_rng(13)
     vectors, coef = Rows.from_dense(rng.normal(size=(60, 3))), rng.normal(size=(1, 60))
     model = KernelExpansion(Head("epsilon_svr"), Kernel("rbf", 0.1), vectors, coef, np.array([0.3]))
@@ -268,7 +265,7 @@ def test_regression_is_certified_within_a_tolerance() -> None:
     assert report.tolerance == pytest.approx(0.01 * model.decision_values(model.sv).std())
 
 
-def test_gamma_max_of_model_and_data() -> None:
+def test_gamma_max_of_model_and_data():
     assert gamma_max(14) == pytest.approx(1 / 56)  # every row of Adult has at most 14 ones
     assert gamma_max(0.0) == math.inf
     assert inside_bound(0.25, 1.0, np.array([0.99, 1.0])).tolist() == [True, False]
@@ -285,11 +282,11 @@ def test_gamma_max_of_model_and_data() -> None:
 
 
 @pytest.mark.parametrize("order", range(17))
-def test_every_order_allows_the_error_that_the_paper_allows_the_second(order: int) -> None:
+def test_every_order_allows_the_error_that_the_paper_allows_the_second(order):
     allowed = Fraction(str(math.exp(0.5))) * Fraction(5, 8) - 1
     t = largest_exponent(order)
 
-    def error(at: float) -> float:
+    def error(at):
         terms = sum(Fraction(-at) ** j / math.factorial(j) for j in range(order + 1))
         return abs(float(Fraction(math.exp(at)) * terms - 1))
 
@@ -311,7 +308,7 @@ def test_every_order_allows_the_error_that_the_paper_allows_the_second(order: in
         (Kernel("rbf", 0.5), 1.0, 1e-150),  # coefficients that nearly vanish
     ],
 )
-def test_no_certificate_beyond_the_limits(kernel: Kernel, vector: float, size: float) -> None:
+def test_no_certificate_beyond_the_limits(kernel, vector, size):
     head, vectors = Head("c_svc", np.array([1, -1])), Rows.from_dense([[vector], [-vector]])
     coef, sizes = np.array([[1.0, -0.5]]) * size, np.array([1, 1])
     model = KernelExpansion(head, kernel, vectors, coef, np.array([0.1 * size]), sizes)

@@ -1,12 +1,9 @@
 """Text and figures of reports: one harmless line, JSON and its schema, HTML pages, progress."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -33,12 +30,12 @@ ANY_TEXT = st.text(st.characters(blacklist_categories=[]))
         (b"\xff\xc3\xa9", r"\xffé"),
     ],
 )
-def test_unprintable_characters_become_escapes(text: str | bytes, escaped: str) -> None:
+def test_unprintable_characters_become_escapes(text, escaped):
     assert shown(text) == escaped
 
 
 @given(ANY_TEXT, st.integers(min_value=3, max_value=30))
-def test_shown_text_is_printable_and_a_length_limit_cuts_no_escape(text: str, limit: int) -> None:
+def test_shown_text_is_printable_and_a_length_limit_cuts_no_escape(text, limit):
     whole, escaped = shown(text), shown(text, limit)
     assert whole.isprintable()
     assert shown(whole) == whole
@@ -48,7 +45,7 @@ def test_shown_text_is_printable_and_a_length_limit_cuts_no_escape(text: str, li
     assert shown("\n" * 4, 7) == r"\n\n..."
 
 
-def test_errors_are_one_line_and_keep_their_arguments() -> None:
+def test_errors_are_one_line_and_keep_their_arguments():
     error = InputError("a\nb", 3, "wrong", "\x1b[2J" + "x" * 100, "expected 'y'")
     assert str(error) == r"a\nb:3: wrong ('\x1b[2J" + "x" * 50 + "...'); expected 'y'"
     assert (error.path, error.token) == ("a\nb", "\x1b[2J" + "x" * 100)
@@ -57,7 +54,7 @@ def test_errors_are_one_line_and_keep_their_arguments() -> None:
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
-def test_a_shell_reads_the_words_back() -> None:
+def test_a_shell_reads_the_words_back():
     words = ["plain", "two words", "it's", "a\nb", "\x1b[31m", os.fsdecode(b"\xff8'\\"), "$(x)", "é\u202e1"]
     line = shell_line([*words, ""])
     assert line.isprintable()
@@ -70,7 +67,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 HOSTILE = '</title><script>alert(1)</script>"&\x1b[31m'
 
 
-def example() -> bytes:
+def example():
     marks = [
         Mark("exact", ["0% differs"], "#777777", 1.0, 0.0, False),
         Mark("fast", ["0.2% differs", "svmfast approximate m"], "#0072b2", 10.0, 0.2, True, True),
@@ -81,17 +78,17 @@ def example() -> bytes:
     return page(HOSTILE, [*body, table(HOSTILE, ["name", "", HOSTILE], rows, [HOSTILE, "", ""], 1)])
 
 
-def test_a_page_is_whole_and_needs_no_network() -> None:
+def test_a_page_is_whole_and_needs_no_network():
     whole = example().decode()
     assert re.findall(r'(?:src|href|srcset|action)="([^"]*)"', whole) == ["data:,"]
     assert whole.count("<script") == 1, "words that others wrote become no element"
     assert not re.findall(r"https?://|@import|url\(|\x1b", whole)
 
 
-def test_marks_of_models() -> None:
+def test_marks_of_models():
     """No difference lies beyond all shares; models that others beat are hollow; names do not overlap."""
 
-    def drawn(*marks: Mark) -> str:
+    def drawn(*marks):
         return scatter(marks, None, "y", "")
 
     svg = drawn(*(Mark("", [], "#000000", 1.0 + y, y, True) for y in (0.0, 0.01, 5.0)))
@@ -127,7 +124,7 @@ document.body.dataset.found = [...out, stops().length, stops()[0].textContent.sl
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here (Debian: apt-get install chromium)")
-def test_a_browser_sorts_and_shows(tmp_path: Path) -> None:
+def test_a_browser_sorts_and_shows(tmp_path):
     path = tmp_path / "page.html"
     path.write_bytes(example().replace(b"</body>", DRIVER.encode() + b"</body>"))
     words = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
@@ -152,14 +149,14 @@ PHASES = {
 
 
 @pytest.mark.parametrize("phases", PHASES)
-def test_every_phase_has_its_bar(phases: str, tmp_path: Path) -> None:
+def test_every_phase_has_its_bar(phases, tmp_path):
     printed = on_a_terminal(*words_of(PHASES[phases]), cwd=tmp_path).decode()
     for phase in phases.split("|"):
         assert re.search(rf"(?<![a-z]){phase}", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", printed)), phase
 
 
-def test_work_divided_among_threads_is_counted() -> None:
-    seen: list[tuple[float, float | None, str]] = []
+def test_work_divided_among_threads_is_counted():
+    seen = []
     work = counting(lambda item: item * 2, lambda *step: seen.append(step), 2, "doubling")
     assert [work(3), work(4)] == [6, 8]
     assert seen == [(0, 2, "doubling"), (1, 2, "doubling"), (2, 2, "doubling")]

@@ -1,13 +1,10 @@
 """Exported C compiles without warnings and agrees with svm-predict, the model and the NumPy twin."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import export_twin as twin
 import numpy as np
@@ -34,7 +31,7 @@ PRECISIONS = ("double", "float")
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_every_compiler_accepts_the_files_without_warnings(precision: str, tmp_path: Path) -> None:
+def test_every_compiler_accepts_the_files_without_warnings(precision, tmp_path):
     made = {}
     for i, loaded in enumerate(map(svmfast.load_model, FORMS.values())):
         options = {"precision": precision, "test": raw_rows(loaded), "test_rows": 5, "prefix": f"form{i}"}
@@ -44,7 +41,7 @@ def test_every_compiler_accepts_the_files_without_warnings(precision: str, tmp_p
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("name", FORMS)
-def test_values_are_the_twins_and_near_the_models(name: str, precision: str, tmp_path: Path) -> None:
+def test_values_are_the_twins_and_near_the_models(name, precision, tmp_path):
     loaded = svmfast.load_model(FORMS[name])
     computation, rng = computation_of(loaded), np.random.default_rng(1)
     rows = as_rows(np.vstack([raw_rows(loaded), rng.normal(size=(50, computation.n_features))]))
@@ -63,14 +60,14 @@ def test_values_are_the_twins_and_near_the_models(name: str, precision: str, tmp
         assert stated.labels_differing == 0
 
 
-def ran(folder: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
+def ran(folder, *words):
     return subprocess.run(words, cwd=folder, capture_output=True, text=True)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("name", FORMS)
-def test_sanitizers_find_nothing_on_edge_rows(name, precision, tmp_path, capfd) -> None:
+def test_sanitizers_find_nothing_on_edge_rows(name, precision, tmp_path, capfd):
     loaded = svmfast.load_model(FORMS[name])
     flags = ["-O1", "-fsanitize=undefined,float-cast-overflow"]
     made = svmfast.export(loaded, precision=precision)
@@ -83,7 +80,7 @@ def test_sanitizers_find_nothing_on_edge_rows(name, precision, tmp_path, capfd) 
     assert capfd.readouterr().err == ""
 
 
-def test_the_files_own_test_passes_and_detects_a_changed_label(tmp_path: Path) -> None:
+def test_the_files_own_test_passes_and_detects_a_changed_label(tmp_path):
     text = svmfast.export(model("iris_c_rbf_prob"), test=data("iris.test")).text
     other = text.replace("model_test_labels[50] = {\n    ", "model_test_labels[50] = {\n    2 - ")
     regression = svmfast.export(model("diabetes_eps_rbf"), test=data("diabetes.test"), test_rows=7).text
@@ -104,7 +101,7 @@ def test_the_files_own_test_passes_and_detects_a_changed_label(tmp_path: Path) -
 @pytest.mark.parametrize(
     "path", [FORMS["rbf, ten classes"], FROZEN / "routed_pseudo_triangle.model", FORMS["sigmoid"]]
 )
-def test_the_file_allocates_and_calls_nothing(path: Path, tmp_path: Path) -> None:
+def test_the_file_allocates_and_calls_nothing(path, tmp_path):
     (tmp_path / "model.h").write_bytes(svmfast.export(path).data)
     declared = "int use(const float *x);\nint use(const float *x) { return model_predict(x); }\n"
     (tmp_path / "use.c").write_text('#include "model.h"\n' + declared)
@@ -113,12 +110,12 @@ def test_the_file_allocates_and_calls_nothing(path: Path, tmp_path: Path) -> Non
     assert called <= {"U", "memset", "memcpy", "__stack_chk_fail", "_GLOBAL_OFFSET_TABLE_"}
 
 
-def test_a_language_that_does_not_exist_is_refused() -> None:
+def test_a_language_that_does_not_exist_is_refused():
     with pytest.raises(OptionError, match="`to` 'cobol' is not a language; expected one of c, onnx, libsvm"):
         svmfast.export(model("iris_c_rbf_prob"), "cobol")  # type: ignore[arg-type]
 
 
-def test_class_names_are_found_from_labels(tmp_path: Path) -> None:
+def test_class_names_are_found_from_labels(tmp_path):
     names = ('a "b" \\', "größe??/", "%s $n")
     scaling = Scaling(np.zeros(4), np.ones(4), class_names=names)
     named = ScaledModel(svmfast.load_model(FORMS["rbf, three classes"]), scaling)
@@ -145,7 +142,7 @@ ALWAYS = [("gcc", "-O3"), ("gcc", "-ffast-math")]
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize(("compiler", "flags"), nightly_but(ALWAYS, list(ALL)))
-def test_no_label_is_certain_without_ieee_arithmetic(compiler, flags, precision, tmp_path) -> None:
+def test_no_label_is_certain_without_ieee_arithmetic(compiler, flags, precision, tmp_path):
     """gcc 12 states such options in macros; clang, like older versions of gcc, does not."""
     if shutil.which(compiler) is None:
         pytest.skip(f"no {compiler}")
@@ -160,7 +157,7 @@ def test_no_label_is_certain_without_ieee_arithmetic(compiler, flags, precision,
 @pytest.mark.nightly
 @pytest.mark.parametrize("way", ["gcc", "g++"])
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_numbers_of_another_format_are_refused(precision: str, way: str, tmp_path: Path) -> None:
+def test_numbers_of_another_format_are_refused(precision, way, tmp_path):
     """As double precision on AVR, which has 32 bits, and constants of single precision, on Cortex-M4F."""
     short = "-fsingle-precision-constant"
     (tmp_path / "model.h").write_bytes(svmfast.export(MODEL, precision=precision).data)
@@ -195,12 +192,12 @@ MIXED = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 TEXTS = st.one_of(st.sampled_from(INJECTED), MIXED, st.text(max_size=20))
 
 
-def names_of(text: str) -> list[str]:
+def names_of(text):
     known = text.encode("utf-8", "replace").decode()  # only file names may not be UTF-8
     return [f"{known}{i}" for i in range(4)]
 
 
-def exported(text: str, language: str) -> bytes:
+def exported(text, language):
     """Export with this text in every place that takes text from outside."""
     names = names_of(text)
     accuracy = Accuracy(
@@ -210,12 +207,12 @@ def exported(text: str, language: str) -> bytes:
     test = CheckedRows(np.zeros((2, 4)), np.array([1.0, 2.0]))
     settings = Settings("model", np.dtype(np.float32), origin, accuracy, test, tuple(names))
     computation = replace(COMPUTATION, class_names=tuple(names[:3]))
-    data: bytes = LANGUAGES[language].module().write(computation, settings)[0]
+    data = LANGUAGES[language].module().write(computation, settings)[0]
     return data
 
 
 @pytest.mark.parametrize("way", nightly_but(["gcc"], WAYS))
-def test_compilers_see_no_code_in_text(way: str, tmp_path: Path) -> None:
+def test_compilers_see_no_code_in_text(way, tmp_path):
     """All files in one program: whatever a text defines would be defined twice, or is not declared."""
     if shutil.which(WAYS[way][0]) is None:
         pytest.skip(f"no {way}")
@@ -233,7 +230,7 @@ def test_compilers_see_no_code_in_text(way: str, tmp_path: Path) -> None:
 
 
 @given(TEXTS)
-def test_onnx_gives_the_names_back(text: str) -> None:
+def test_onnx_gives_the_names_back(text):
     onnx = pytest.importorskip("onnx", reason="no onnx")
     found, plain = (onnx.load_from_string(exported(one, "onnx")) for one in (text, "text"))
     about = {one.key: one.value for one in found.metadata_props}

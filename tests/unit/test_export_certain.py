@@ -1,10 +1,6 @@
 """NAME_certain: labels that an exported file calls certain are the exact model's, in 50 digits."""
 
-from __future__ import annotations
-
 from itertools import product
-from pathlib import Path
-from typing import Any
 
 import export_twin as twin
 import mpmath
@@ -33,7 +29,7 @@ ALWAYS += [one for one in ALL if one[2]]
 
 @needs_compiler
 @pytest.mark.parametrize(("name", "precision", "contracted"), nightly_but(ALWAYS, ALL))
-def test_certain_labels_are_the_exact_models(name, precision, contracted, tmp_path) -> None:
+def test_certain_labels_are_the_exact_models(name, precision, contracted, tmp_path):
     """For rows with values of 0.01 to 3 times the bound, and for rows that round to these."""
     if contracted and not fused():
         pytest.skip("this machine has no fused multiply-add")
@@ -71,7 +67,7 @@ def test_certain_labels_are_the_exact_models(name, precision, contracted, tmp_pa
 @needs_compiler
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("name", CASES)
-def test_the_file_is_certain_where_the_twin_is(name: str, precision: str, tmp_path: Path) -> None:
+def test_the_file_is_certain_where_the_twin_is(name, precision, tmp_path):
     exact, fast = made(name)
     file = compiled(svmfast.export(fast, precision=precision), tmp_path)
     rows = rows_of(exact, file, np.random.default_rng(2), 400)
@@ -79,7 +75,7 @@ def test_the_file_is_certain_where_the_twin_is(name: str, precision: str, tmp_pa
 
 
 @pytest.mark.parametrize("kind", [np.dtype(kind) for kind in PRECISIONS.values()], ids=str)
-def test_the_errors_of_functions(kind: np.dtype) -> None:
+def test_the_errors_of_functions(kind):
     """Of the exponential at most 4 units, where the bound allows 8."""
     rng, least, unit = np.random.default_rng(1), EXP[kind][0], float(np.finfo(kind).eps) / 2
     t = -np.concatenate([rng.random(1500) * -least, 10.0 ** rng.uniform(-12, 1.9, 500), [0, -least]])
@@ -102,7 +98,7 @@ LOW = np.random.default_rng(4).normal(size=4) * 50
 WIDTH = np.random.default_rng(5).uniform(0.5, 90, size=4)
 
 
-def _ranges(digits: int | None) -> Scaling:
+def _ranges(digits):
     high = np.array([LOW[0], *(LOW + WIDTH)[1:]])  # the first column is dropped
     return Scaling.from_ranges(LOW, high, -1.0, 1.0, digits=digits)
 
@@ -137,7 +133,7 @@ FROM_A_SEARCH = Scaling.from_ranges(*ENDS, -1.0002236638026591, 1.00090159143228
         (FROM_A_SEARCH, 1.0008467476728584, 0.5),
     ],
 )
-def test_scaled_entries_are_within_their_bound_and_not_far(scaling, entry, least) -> None:
+def test_scaled_entries_are_within_their_bound_and_not_far(scaling, entry, least):
     """The file's entry against the model's, for the entry and ends of its interval."""
     real = np.float64 if scaling is FROM_A_SEARCH else np.float32
     relative, absolute = entry_errors(scaling, np.dtype(real), float(np.finfo(real).eps) / 2)
@@ -152,7 +148,7 @@ def test_scaled_entries_are_within_their_bound_and_not_far(scaling, entry, least
 @needs_compiler
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("scale", SCALINGS)
-def test_a_file_with_a_scaling_is_certain_where_the_twin_is(scale, precision, tmp_path) -> None:
+def test_a_file_with_a_scaling_is_certain_where_the_twin_is(scale, precision, tmp_path):
     scaled = ScaledModel(made("three classes")[1], SCALINGS[scale])
     file, scaling = compiled(svmfast.export(scaled, precision=precision), tmp_path), scaled.scaling
     z, used = np.random.default_rng(2).uniform(-1.05, 1.05, size=(300, 4)), scaling.factor != 0
@@ -160,7 +156,7 @@ def test_a_file_with_a_scaling_is_certain_where_the_twin_is(scale, precision, tm
     check_the_same_rows_are_certain(computation_of(scaled), file, rows.astype(file.dtype))
 
 
-def _of_ranges(*ends: float, clip: tuple[float, float] | None = None) -> Scaling:
+def _of_ranges(*ends, clip=None):
     ranges = ColumnRanges(np.zeros(1), np.array(ends[:1]), 0.0, *ends[1:])
     return Scaling(*ranges.as_affine(), clip=clip, ranges=ranges)
 
@@ -181,11 +177,11 @@ def _of_ranges(*ends: float, clip: tuple[float, float] | None = None) -> Scaling
         (_of_ranges(1.0, clip=(0.5, 1.0)), np.float32, False),  # a dropped column is 0, outside
     ],
 )
-def test_scalings_without_a_bound(scaling: Scaling, kind: Any, bounded: bool) -> None:
+def test_scalings_without_a_bound(scaling, kind, bounded):
     errors = entry_errors(scaling, np.dtype(kind), float(np.finfo(kind).eps) / 2)
     assert np.isfinite(errors).tolist() == [bounded, bounded]
 
 
-def test_a_scaling_without_a_bound_gives_no_certificate() -> None:
+def test_a_scaling_without_a_bound_gives_no_certificate():
     scaled = ScaledModel(made("order 2")[1], Scaling(np.zeros(30), np.full(30, 1e39)))
     assert bound_of(computation_of(scaled), np.float32) is None

@@ -4,11 +4,8 @@ In the worst case of a term the error is more than half of the bound, and the bo
 is smaller than the error.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations_with_replacement, product
-from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import certain_twin
@@ -47,7 +44,7 @@ class Case(NamedTuple):
 
 def polynomial(
     c, *, d=1, order=0, gamma=0.0, rho=0.0, center=None, about="centre", degrees=(0,), rest=(0,) * 5
-) -> Computation:  # fmt: skip
+):  # fmt: skip
     """A polynomial that is its own exact model, except for what the certificate's numbers allow."""
     numbers = {"bound_degrees": np.array([[degrees]], float), "bound_rest": np.array([[rest]], float)}
     values = one_function(
@@ -56,7 +53,7 @@ def polynomial(
     return Computation(values.head, d, values.features, None, values)
 
 
-def largest_error(case: Case, value: float, unit: float) -> mpmath.mpf:
+def largest_error(case, value, unit):
     """The distance of the file's value from the worst exact model that the certificate allows."""
     values = case.computation.values
     z = [x * (1 + mpf(case.moved) * unit) for x in exactly(case.row)]
@@ -78,7 +75,7 @@ def largest_error(case: Case, value: float, unit: float) -> mpmath.mpf:
     return abs(mpf(value) - exact) + allowed
 
 
-def twins(computation: Computation, row: FloatArray, kind: Any) -> tuple[Any, Any, Any]:
+def twins(computation, row, kind):
     """The twin's values, their bounds, and whether the label is certain."""
     bound = bound_of(computation, kind)
     found = twin.values(computation, as_rows(row[None]), kind)
@@ -86,23 +83,23 @@ def twins(computation: Computation, row: FloatArray, kind: Any) -> tuple[Any, An
     return found[0], limits, certain_twin.certain(computation, bound, *found)
 
 
-def cases_of(name: str, kind: Any) -> list[Case]:
+def cases_of(name, kind):
     """The cases with rows that the file can have."""
     found = MAKERS[name](float(np.finfo(kind).eps) / 2)
     return [case._replace(row=case.row.astype(kind).astype(np.float64)) for case in found]
 
 
-def share_of_the_bound(case: Case, kind: Any) -> float:
+def share_of_the_bound(case, kind):
     values, limits, _ = twins(case.computation, case.row, kind)
     error = largest_error(case, float(values[0, 0]), float(np.finfo(kind).eps) / 2)
     return float(error / mpf(float(limits[0, 0])))
 
 
-def worst_cases(u: float) -> dict[str, list[Case]]:
+def worst_cases(u):
     """Rows in whose values all roundings go one way."""
     single = u > 1e-9
 
-    def lost(d: int) -> FloatArray:
+    def lost(d):
         """Numbers whose squares a sum loses, one by one, after the first."""
         return np.array([1.0] + [np.sqrt(LOST * u)] * (d - 1))
 
@@ -149,7 +146,7 @@ def worst_cases(u: float) -> dict[str, list[Case]]:
     }
 
 
-def of_underflow(u: float) -> list[Case]:
+def of_underflow(u):
     small, stored = (1e-20, 1e-38) if u > 1e-9 else (1e-165, 1e-308)
     return [
         Case(polynomial([0.0], degrees=[0.0, 1.0 / small]), np.array([small]), 0),
@@ -158,7 +155,7 @@ def of_underflow(u: float) -> list[Case]:
     ]
 
 
-def out_of_range(u: float) -> list[Case]:
+def out_of_range(u):
     """A factor that is lost to underflow, one beyond the limit, and one that is wrong by a factor of 1000."""
     large, s, limit = (3e37, 86.5, 80) if u > 1e-9 else (1e307, 707.0, 600)
     center = np.array([1026 * 2.0**-10 / u])
@@ -180,7 +177,7 @@ MAKERS = {
 
 @KINDS
 @pytest.mark.parametrize("name", MAKERS)
-def test_the_bound_covers_the_worst_case_and_hardly_more(name: str, kind: Any) -> None:
+def test_the_bound_covers_the_worst_case_and_hardly_more(name, kind):
     """Nothing is claimed where the factor is lost."""
     for case in cases_of(name, kind):
         share = share_of_the_bound(case, kind)
@@ -188,7 +185,7 @@ def test_the_bound_covers_the_worst_case_and_hardly_more(name: str, kind: Any) -
 
 
 @KINDS
-def test_an_exponential_that_errs_by_eight_units(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exponential_that_errs_by_eight_units(kind, monkeypatch):
     """As a C library's may; with the worst roundings of the coefficient, the product and rho."""
     u, exact, single = float(np.finfo(kind).eps) / 2, twin.exp, kind is np.float32
     for module in (twin, certain_twin):
@@ -200,7 +197,7 @@ def test_an_exponential_that_errs_by_eight_units(kind: Any, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_bounds_own_arithmetic(name: str) -> None:
+def test_the_bounds_own_arithmetic(name):
     """In single precision the bound is at least the same formula in double precision."""
     computation = computation_of(made(name)[1])
     bound = bound_of(computation, np.float32)
@@ -216,7 +213,7 @@ def test_the_bounds_own_arithmetic(name: str) -> None:
     assert share.max() <= 1.0002
 
 
-def at_the_bound(case: Case, kind: Any, factor: float) -> Computation:
+def at_the_bound(case, kind, factor):
     """The same with another offset, so that the value is `factor` times its bound."""
     made_, rho = case.computation, np.zeros(1)
     for _ in range(60):
@@ -232,7 +229,7 @@ MOVED = [name for name in MAKERS if name not in ("one term", "truncation")]
 @needs_compiler
 @KINDS
 @pytest.mark.parametrize("name", nightly_but(["underflow", "about zero"], MOVED))
-def test_the_c_text_has_the_same_terms(name: str, kind: Any, tmp_path: Path) -> None:
+def test_the_c_text_has_the_same_terms(name, kind, tmp_path):
     """Of cases whose value can be set to about any multiple of the bound."""
     found, lost = set(), name == "out of range"
     for case, factor in product(cases_of(name, kind), (0.93, 1.07)):

@@ -1,12 +1,8 @@
 """ONNX exports in onnxruntime: labels, values, and the probabilities of ``svm-predict -b 1``."""
 
-from __future__ import annotations
-
 import math
 import shlex
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,25 +22,25 @@ from svmfast.models.expansion import Kernel, KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling
-from svmfast.rows import FloatArray, as_rows
+from svmfast.rows import as_rows
 from svmfast.sklearn import BudgetSVC, DCPredSVC, FastSVC, MekaRidge, register_onnx
 
 onnx = pytest.importorskip("onnx", reason="no onnx")
 runtime = pytest.importorskip("onnxruntime", reason="no onnxruntime")
 
 
-def outputs(file: bytes, table: np.ndarray) -> dict[str, Any]:
+def outputs(file, table):
     opened = runtime.InferenceSession(file, providers=["CPUExecutionProvider"])
     names = [one.name for one in opened.get_outputs()]
     return dict(zip(names, opened.run(names, {"X": table}), strict=True))
 
 
-def about(file: bytes) -> dict[str, str]:
+def about(file):
     return {one.key: one.value for one in onnx.load_from_string(file).metadata_props}
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_single_precision_states_its_own_difference(name: str) -> None:
+def test_single_precision_states_its_own_difference(name):
     loaded = svmfast.load_model(FORMS[name])
     rows = as_rows(raw_rows(loaded))
     made = svmfast.export(loaded, "onnx", precision="float", test=rows)
@@ -65,7 +61,7 @@ GOLDEN = [
 
 
 @pytest.mark.parametrize("command", GOLDEN)
-def test_answers_are_svm_predicts(command: str) -> None:
+def test_answers_are_svm_predicts(command):
     *_, rows_path, model_path, golden = (word for word in shlex.split(command) if not word.startswith("-"))
     loaded, rows = svmfast.load_model(ROOT / model_path), svmfast.read_svmlight(ROOT / rows_path).rows
     expected = np.array([float(line.split()[0]) for line in (ROOT / golden).read_text().splitlines()])
@@ -79,12 +75,12 @@ def test_answers_are_svm_predicts(command: str) -> None:
         assert np.array_equal(found["label"], expected)
 
 
-def test_a_value_of_zero_is_the_second_class() -> None:
+def test_a_value_of_zero_is_the_second_class():
     made = svmfast.export(model("tie_zero_decision"), "onnx")
     assert outputs(made.data, np.array([[-1.0], [0.0], [1.0]]))["label"].tolist() == [-1, -1, 1]
 
 
-def test_sums_of_many_vectors_are_accurate() -> None:
+def test_sums_of_many_vectors_are_accurate():
     """With LIBSVM's order, all positive coefficients first, the error would be 2e-12."""
     rng = np.random.default_rng(0)
     vectors = (rng.random((8000, 30)) < 0.3).astype(np.float64)
@@ -98,7 +94,7 @@ def test_sums_of_many_vectors_are_accurate() -> None:
         assert abs(value - math.fsum((kernels * coefficients[0]).tolist())) < 1e-13
 
 
-def test_names_a_scaling_that_clips_and_probabilities() -> None:
+def test_names_a_scaling_that_clips_and_probabilities():
     loaded, names = svmfast.load_model(model("iris_c_rbf_prob")), ("b", "c", "a")
     scaling = Scaling(
         np.full(4, 0.5), np.full(4, 2.0), clip=(-0.3, 0.4), class_names=names, feature_names=tuple("wxyz")
@@ -113,7 +109,7 @@ def test_names_a_scaling_that_clips_and_probabilities() -> None:
     assert about(made.data)["feature_names"] == '["w", "x", "y", "z"]'
 
 
-def test_missing_onnx_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_onnx_is_one_line(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "onnx", None)
     with pytest.raises(svmfast.SvmfastError) as caught:
         svmfast.export(model("iris_c_rbf_prob"), "onnx")
@@ -124,7 +120,7 @@ MODELS = ("breast_c_rbf_prob", "iris_c_rbf_prob", "wine_nu_poly2_prob", "digits_
 MODELS += ("normal_one_rbf_prob", "tie_votes_prob")
 
 
-def table_of(name: str, width: int) -> FloatArray:
+def table_of(name, width):
     """Test rows, rows between them, whose classes are in doubt, and rows far from all vectors."""
     rng = np.random.default_rng(2)
     source = "iris" if name.startswith("tie") else name.split("_")[0]
@@ -135,7 +131,7 @@ def table_of(name: str, width: int) -> FloatArray:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_probabilities_are_svm_predicts(name: str, tmp_path: Path) -> None:
+def test_probabilities_are_svm_predicts(name, tmp_path):
     exact, out = svmfast.load_model(model(name)), tmp_path / "m.onnx"
     done = program("export", model(name), "--to", "onnx", "-b", "1", "-o", out)
     assert (done.returncode, b"the model has probabilities" in done.stderr) == (0, False)
@@ -158,7 +154,7 @@ def test_probabilities_are_svm_predicts(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 40.0])
-def test_the_coupling_of_any_values_is_libsvms(size: float) -> None:
+def test_the_coupling_of_any_values_is_libsvms(size):
     """From values near 0 to those that reach LIBSVM's limits, where pairs contradict each other."""
     exact = svmfast.load_model(model("iris_c_rbf_prob"))
     head = replace(exact.head, prob_a=np.array([-size, size, -size]), prob_b=np.array([0.1, -0.2, 0.0]))
@@ -173,7 +169,7 @@ def test_the_coupling_of_any_values_is_libsvms(size: float) -> None:
     assert np.abs(found["probabilities"] - [libsvm_coupling(row) for row in r]).max() < 1e-9
 
 
-def test_a_file_without_probabilities_says_so(tmp_path: Path) -> None:
+def test_a_file_without_probabilities_says_so(tmp_path):
     words = ("export", model("iris_c_rbf_prob"), "-o", tmp_path / "m")
     for to, line in (
         ("onnx", "onnx file does not; -b 1 adds them"),
@@ -191,7 +187,7 @@ NAMES = np.array(["setosa", "versicolor", "virginica"])[Y]
 ESTIMATORS = [BudgetSVC(budget=10, random_state=0), DCPredSVC(clusters=2, landmarks=5, random_state=0)]
 
 
-def of_pipeline(pipeline: Any, rows: np.ndarray) -> dict[str, np.ndarray]:
+def of_pipeline(pipeline, rows):
     # Imported here, since it takes a second.
     skl2onnx = pytest.importorskip("skl2onnx", reason="no sklearn-onnx")
     register_onnx()
@@ -200,7 +196,7 @@ def of_pipeline(pipeline: Any, rows: np.ndarray) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("target", [Y, NAMES], ids=["numbers", "names"])
 @pytest.mark.parametrize("estimator", [*ESTIMATORS, FastSVC()], ids=lambda one: type(one).__name__)
-def test_labels_and_values_are_the_pipelines(estimator: Any, target: np.ndarray) -> None:
+def test_labels_and_values_are_the_pipelines(estimator, target):
     pipeline = make_pipeline(StandardScaler(), estimator).fit(X, target)
     found = of_pipeline(pipeline, X)
     assert list(found) == ["label", "scores"]
@@ -209,7 +205,7 @@ def test_labels_and_values_are_the_pipelines(estimator: Any, target: np.ndarray)
     assert np.allclose(found["scores"], values, rtol=1e-10, atol=1e-10)
 
 
-def test_regression_and_single_precision_in_front() -> None:
+def test_regression_and_single_precision_in_front():
     pipeline = make_pipeline(StandardScaler(), MekaRidge(clusters=2, rank=3, random_state=0))
     wanted = pipeline.fit(X[:, :3], X[:, 3]).predict(X[:, :3])
     found = of_pipeline(pipeline, X[:, :3])

@@ -1,12 +1,8 @@
 """Labels, probabilities and printed lines against LIBSVM itself."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import libsvm_twin
 import numpy as np
@@ -15,7 +11,6 @@ from coupling_twin import libsvm_coupling
 from hypothesis import given
 from hypothesis import strategies as st
 from libsvm import svm as libsvm
-from numpy.typing import NDArray
 
 from svmfast import _core
 from svmfast.cli.main import run
@@ -28,12 +23,10 @@ from svmfast.models.answer import Answer
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.requirements import Columns
-from svmfast.rows import FloatArray, Rows
-
-Generator = np.random.Generator
+from svmfast.rows import Rows
 
 
-def transparent(head: Head) -> KernelExpansion:
+def transparent(head):
     """Return the model whose decision values are the row itself."""
     k, p = head.n_classes, head.n_functions
     coef = np.zeros((max(k - 1, 1), p))
@@ -43,16 +36,16 @@ def transparent(head: Head) -> KernelExpansion:
     return KernelExpansion(head, Kernel("linear"), Rows.from_dense(np.eye(p)), coef, np.zeros(p), counts)
 
 
-def libsvms(path: Path, rows: list[libsvm_twin.Vector], head: Head, probability: bool) -> FloatArray:
+def libsvms(path, rows, head, probability):
     """Return LIBSVM's answer to each row and its probabilities, or decision values."""
-    model: Any = libsvm.libsvm.svm_load_model(os.fsencode(path))
+    model = libsvm.libsvm.svm_load_model(os.fsencode(path))
     assert model, "LIBSVM refuses the model"
     buffer = (ctypes.c_double * max(head.n_functions, head.n_classes))()
     call = libsvm.libsvm.svm_predict_probability if probability else libsvm.libsvm.svm_predict_values
     return np.array([[call(model, libsvm_twin.nodes(row), buffer), *buffer] for row in rows])
 
 
-def classifier(rng: Generator, k: int) -> Head:
+def classifier(rng, k):
     pairs = k * (k - 1) // 2
     labels = rng.permutation(np.arange(-k, k))[:k].astype(np.int64)
     return Head(
@@ -60,14 +53,14 @@ def classifier(rng: Generator, k: int) -> Head:
     )
 
 
-def decisions_for(rng: Generator, n: int, p: int) -> FloatArray:
+def decisions_for(rng, n, p):
     """Return decision values with many zeros, ties and extremes among ordinary ones."""
     values = rng.normal(0, 1, (n, p)) * rng.choice([0.01, 1, 30], (n, 1))
     special = rng.choice([0.0, -0.0, 1.0, -1.0, 1e-300, -1e-300, 1e6, -1e6], (n, p))
     return np.where(rng.random((n, p)) < rng.choice([0.0, 0.3, 1.0], (n, 1)), special, values)
 
 
-def certain(k: int, a: float, n: int) -> tuple[Head, FloatArray]:
+def certain(k, a, n):
     """Contradictory and nearly certain pairs, whose coupling is far from convergence when LIBSVM stops."""
     pairs = k * (k - 1) // 2
     decisions = np.random.default_rng(2).choice([-1.0, 1.0], (n, pairs))
@@ -77,7 +70,7 @@ def certain(k: int, a: float, n: int) -> tuple[Head, FloatArray]:
 MARKS = np.array([-2.0, -1.5, -1.0, -0.25, 0.0, 0.5, 0.5, 1.0, 2.0, 3.0])
 BESIDE = [*MARKS, *np.nextafter(MARKS, -9), *np.nextafter(MARKS, 9), -0.0, 5e-324, 99, -99]
 TWO = Head("c_svc", np.array([4, 2]))
-CASES: dict[str, tuple[Head, FloatArray]] = {
+CASES = {
     "a coupling that never settles": certain(5, -40.0, 300),
     "more than a hundred iterations": certain(104, -20.0, 3),
     "density": (Head("one_class", density_marks=MARKS), np.array(BESIDE)[:, None]),
@@ -92,7 +85,7 @@ for k in (2, 3, 4, 7, 12):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_labels_and_probabilities_are_libsvms(name: str, tmp_path: Path) -> None:
+def test_labels_and_probabilities_are_libsvms(name, tmp_path):
     (head, decisions), path = CASES[name], tmp_path / "model"
     path.write_bytes(libsvm_model_bytes(transparent(head)))
     rows = [list(enumerate(row)) for row in decisions.tolist()]
@@ -109,7 +102,7 @@ def test_labels_and_probabilities_are_libsvms(name: str, tmp_path: Path) -> None
             np.testing.assert_array_equal(estimates, other)
 
 
-def test_regression_answers_the_value() -> None:
+def test_regression_answers_the_value():
     head, decisions = Head("epsilon_svr", prob_a=np.array([0.7])), np.array([[1.5], [-2.0]])
     answers = head.predict(decisions)
     np.testing.assert_array_equal(answers, [1.5, -2.0])
@@ -135,7 +128,7 @@ def test_regression_answers_the_value() -> None:
         (("one_class", None, None, None, np.zeros(3)), "prob_density_marks: 3 values; expected exactly 10"),
     ],
 )  # fmt: skip
-def test_a_head_that_contradicts_itself_is_refused(parts: Any, message: str) -> None:
+def test_a_head_that_contradicts_itself_is_refused(parts, message):
     with pytest.raises(ModelContentError) as caught:
         Head(*parts)
     assert str(caught.value) == message
@@ -151,7 +144,7 @@ KERNELS = {
 }
 
 
-def unscaled(kernel: str, classes: int, seed: int) -> tuple[KernelExpansion, Rows]:
+def unscaled(kernel, classes, seed):
     """A model with features of several hundreds, and rows; linear and polynomial values are also about 1."""
     rng = np.random.default_rng(seed)
     n, d, pairs = 60, 5, classes * (classes - 1) // 2
@@ -165,7 +158,7 @@ def unscaled(kernel: str, classes: int, seed: int) -> tuple[KernelExpansion, Row
     return KernelExpansion(head, KERNELS[kernel], x, coef, rho, np.full(classes, n)), z
 
 
-def both(model: KernelExpansion, rows: Rows, folder: Path) -> tuple[list[str], list[str]]:
+def both(model, rows, folder):
     """Return our lines and svm-predict's, from libsvm-official's numbers."""
     path, data, out = (folder / name for name in ("model", "data", "out"))
     save_model(model, path)
@@ -175,7 +168,7 @@ def both(model: KernelExpansion, rows: Rows, folder: Path) -> tuple[list[str], l
     return out.read_text().splitlines()[1:], [" ".join(f"{number:g}" for number in row) for row in found]
 
 
-def saved(model: KernelExpansion, path: Path) -> KernelExpansion:
+def saved(model, path):
     """Return the model as read from its file, which has eight digits of each feature."""
     save_model(model, path)
     loaded = load_model(path)
@@ -185,14 +178,14 @@ def saved(model: KernelExpansion, path: Path) -> KernelExpansion:
 
 @pytest.mark.parametrize("classes", [2, 3, 7, 18])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_bytes_on_unscaled_data(kernel: str, classes: int, tmp_path: Path) -> None:
+def test_bytes_on_unscaled_data(kernel, classes, tmp_path):
     ours, theirs = both(*unscaled(kernel, classes, classes), tmp_path)
     assert ours == theirs
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("boundary", [0.5, 0.1234565, 0.9999995, 0.05000005])
-def test_two_classes_at_the_edge_of_a_digit(kernel: str, boundary: float, tmp_path: Path) -> None:
+def test_two_classes_at_the_edge_of_a_digit(kernel, boundary, tmp_path):
     """The sigmoid's offset puts a row's probability where its sixth digit changes, or at 0.5 its label."""
     model, rows = unscaled(kernel, 2, 1)
     model = saved(model, tmp_path / "model")
@@ -204,7 +197,7 @@ def test_two_classes_at_the_edge_of_a_digit(kernel: str, boundary: float, tmp_pa
         assert ours == theirs
 
 
-def test_one_class_at_the_marks_of_its_density(tmp_path: Path) -> None:
+def test_one_class_at_the_marks_of_its_density(tmp_path):
     """A row whose value is a mark, as LIBSVM's own training rows have them, falls into LIBSVM's bin."""
     rng = np.random.default_rng(4)
     x, z = (Rows.from_dense(rng.normal(size=(n, 4))) for n in (300, 10))
@@ -220,7 +213,7 @@ def test_one_class_at_the_marks_of_its_density(tmp_path: Path) -> None:
 # --- which rows could print other digits
 
 
-def in_doubt(head: Head, decisions: FloatArray, errors: FloatArray) -> NDArray[np.bool_]:
+def in_doubt(head, decisions, errors):
     """The rows that could print other digits or have another maximum for values within their errors.
 
     docs/certificate.md proves this from bounds on how each step of the coupling changes an error.
@@ -230,7 +223,7 @@ def in_doubt(head: Head, decisions: FloatArray, errors: FloatArray) -> NDArray[n
     return doubtful.astype(np.bool_)
 
 
-def printed(head: Head, decisions: FloatArray) -> list[str]:
+def printed(head, decisions):
     """LIBSVM's line for one row, by its operations in plain Python."""
     assert head.prob_a is not None
     assert head.prob_b is not None
@@ -247,7 +240,7 @@ def printed(head: Head, decisions: FloatArray) -> list[str]:
 @given(
     seed=st.integers(0, 2**31), k=st.integers(2, 9), error=st.floats(1e-15, 1e-6), spread=st.floats(0.05, 4)
 )
-def test_values_within_their_error_print_the_same(seed: int, k: int, error: float, spread: float) -> None:
+def test_values_within_their_error_print_the_same(seed, k, error, spread):
     """Rows not in doubt print the same, with the same label, for all values in the intervals."""
     rng = np.random.default_rng(seed)
     i, j = np.triu_indices(k, 1)
@@ -261,7 +254,7 @@ def test_values_within_their_error_print_the_same(seed: int, k: int, error: floa
             assert printed(head, decisions[row] + rng.choice([-1.0, 1.0], len(i)) * errors[row]) == wanted
 
 
-def test_most_rows_are_not_in_doubt() -> None:
+def test_most_rows_are_not_in_doubt():
     """For few classes and values as accurate as sums of a thousand terms; else the test would be vacuous."""
     rng = np.random.default_rng(3)
     for k, share in ((2, 0.999), (3, 0.99), (6, 0.9)):
@@ -277,11 +270,11 @@ def test_most_rows_are_not_in_doubt() -> None:
 # --- printed columns
 
 
-def answer(predicted: list[float], decisions: list[list[float]] | None = None, **parts: Any) -> Answer:
+def answer(predicted, decisions=None, **parts):
     return Answer(np.array(predicted, dtype=np.float64), lambda: np.array(decisions), **parts)
 
 
-def test_columns_are_in_the_documented_order() -> None:
+def test_columns_are_in_the_documented_order():
     probabilities, bounds = np.array([[0.5, 0.5], [0.25, 0.75]]), np.array([0.5, 1e-9])
     yes = {"inside": np.array([True, False]), "certified": np.array([False, True]), "error_bounds": bounds}
     found = answer([1.0, 2.0], [[0.1], [-1e-300]], probabilities=probabilities, **yes)
@@ -313,7 +306,7 @@ THREE = Head("c_svc", np.array([3, -1, 2]))
         (replace(THREE, one_vs_rest=True), {"d": "label 3/rest -1/rest 2/rest"}),
     ],
 )
-def test_header(head: Head, headers: dict[str, str]) -> None:
+def test_header(head, headers):
     for flags, expected in headers.items():
         asked = Columns(probability="p" in flags, decision_values="d" in flags, bound="b" in flags)
         found = OutputColumns(head, None, columns=asked).header(None)

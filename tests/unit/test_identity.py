@@ -1,13 +1,10 @@
 """What decides how a model answers: its identity, its fields, its probabilities; names follow one rule."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +19,6 @@ import svmfast as package
 from svmfast import display
 from svmfast.errors import ModelFormatError, SvmfastError, UnsupportedError
 from svmfast.formats.model_files import identity_of, load_model, model_bytes, open_model, save_model
-from svmfast.models.expansion import KernelExpansion
 from svmfast.models.requirements import Columns, require
 from svmfast.models.scaled import with_scaling
 from svmfast.models.scaling import Scaling
@@ -30,7 +26,7 @@ from svmfast.models.scaling import Scaling
 IRIS = model("iris_c_rbf_prob")
 
 
-def another() -> KernelExpansion:
+def another():
     """Return a model that differs in one coefficient."""
     exact = load_model(IRIS)
     coef = exact.sv_coef.copy()
@@ -38,7 +34,7 @@ def another() -> KernelExpansion:
     return replace(exact, sv_coef=coef)
 
 
-def test_a_model_is_recognized_in_every_form(tmp_path: Path) -> None:
+def test_a_model_is_recognized_in_every_form(tmp_path):
     text = IRIS.read_bytes()
     (tmp_path / "packed").write_bytes(gzip.compress(text))
     # Its keys in another order, and CR LF.
@@ -60,7 +56,7 @@ def test_a_model_is_recognized_in_every_form(tmp_path: Path) -> None:
         assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_another_model_is_refused_as_an_object_too(tmp_path: Path) -> None:
+def test_another_model_is_refused_as_an_object_too(tmp_path):
     fast, _ = package.approximate(load_model(IRIS), order=2)
     save_model(another(), tmp_path / "other")
     differ = "not the one that the model was converted from: their hashes differ"
@@ -73,7 +69,7 @@ def test_another_model_is_refused_as_an_object_too(tmp_path: Path) -> None:
             package.predict(made, package.read_svmlight(data("iris.test")), exact=exact)
 
 
-def test_an_embedded_model_must_match_its_container(tmp_path: Path) -> None:
+def test_an_embedded_model_must_match_its_container(tmp_path):
     fast, _ = package.approximate(load_model(IRIS), order=2, embed_exact=True)
     tree, inside = unpacked(model_bytes(fast)), IRIS.read_bytes()
     assert tree["embedded_exact"] == inside
@@ -93,7 +89,7 @@ def test_an_embedded_model_must_match_its_container(tmp_path: Path) -> None:
             assert b"(exact: an embedded model " in done.stderr
 
 
-def test_a_fit_to_labels_is_refused_without_its_provenance(tmp_path: Path) -> None:
+def test_a_fit_to_labels_is_refused_without_its_provenance(tmp_path):
     path = tmp_path / "model"
     words = "dcpred data/breast.train --from models/breast_c_rbf_prob.model --fit labels --clusters 1"
     done = svmfast(*words_of(words), "--landmarks", "4", "--iterations", "1", "-o", path, "-q")
@@ -115,7 +111,7 @@ CONTROL = "a control character or line end"
     ("name", "kind"),
     [("a\nb", CONTROL), ("a\x1b[2J", CONTROL), ("a\u2028", CONTROL), ("\ud800", "half a surrogate pair")],
 )
-def test_names_that_no_source_may_have(name: str, kind: str, tmp_path: Path) -> None:
+def test_names_that_no_source_may_have(name, kind, tmp_path):
     """Scalings, models, estimators, labels, headers."""
     fault, path = f"a name with {kind} ('{display.shown(name)}')", tmp_path / "model"
     scaling = Scaling(np.zeros(4), np.ones(4), class_names=("one", "two", "three"))
@@ -149,7 +145,7 @@ TRAIN, TEST = data("iris.train"), data("iris.test")
         ("dcpred data/iris.train --from models/iris_c_rbf_prob.model --clusters 2 --fit values", "kept"),
     ],
 )
-def test_conversions_of_three_classes_have_probabilities(words: str, what: str, tmp_path: Path) -> None:
+def test_conversions_of_three_classes_have_probabilities(words, what, tmp_path):
     out = tmp_path / "out"
     done = svmfast(*words_of(words), "-o", out, "--json")
     assert done.returncode == 0, done.stderr
@@ -163,7 +159,7 @@ def test_conversions_of_three_classes_have_probabilities(words: str, what: str, 
     assert same == (what != "refitted")
 
 
-def test_dcpred_warns_before_it_starts_that_labels_have_none(tmp_path: Path) -> None:
+def test_dcpred_warns_before_it_starts_that_labels_have_none(tmp_path):
     out = tmp_path / "out"
     given = ("dcpred", TRAIN, "-o", out, "--from")
     two = svmfast(*given, IRIS, "-q", "-g", "0.1,1")

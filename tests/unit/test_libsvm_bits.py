@@ -1,12 +1,8 @@
 """Sums in LIBSVM's order have svm-predict's bits, and rows on the boundary its labels; bounds of rounding."""
 
-from __future__ import annotations
-
 import math
 import os
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import libsvm_twin
 import mpmath
@@ -25,16 +21,16 @@ from svmfast.certificate import proven_signs
 from svmfast.formats.model_files import save_model
 from svmfast.kernels import DecisionEngine, Kernel
 from svmfast.models.answer import answer
-from svmfast.models.certified import Proven, certified_rows, first_proven, label_margins
+from svmfast.models.certified import certified_rows, first_proven, label_margins
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.requirements import Columns
 from svmfast.models.routed import RoutedModel
 from svmfast.routing import flat_tree
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import Rows
 
 
-def squares(top: float, n: int) -> FloatArray:
+def squares(top, n):
     return np.sqrt(np.random.default_rng(n).uniform(0, top, n))
 
 
@@ -47,7 +43,7 @@ RANGES = ((1e-15, 20_000), (1e-3, 100_000), (1.0, 300_000), (40.0, 200_000), (80
     # Negative gamma: exponents above 0, up to overflow.
     [(np.concatenate([ENDS, *(squares(*one) for one in RANGES)]), 1.0), (squares(720.0, 20_000), -1.0)],
 )
-def test_bits_are_those_of_libm(z: FloatArray, gamma: float) -> None:
+def test_bits_are_those_of_libm(z, gamma):
     """Kernel values of a vector without entries, in LIBSVM's order, are exp(-gamma z^2)."""
     empty = Rows.from_dense([[0.0]])
     engine = DecisionEngine(Kernel("rbf", gamma), empty, np.ones((1, 1)), np.zeros(1), None)
@@ -62,7 +58,7 @@ def test_bits_are_those_of_libm(z: FloatArray, gamma: float) -> None:
 HEAD = Head("c_svc", np.array([1, -1]))
 
 
-def crowded(n: int, vectors: int = 2) -> tuple[KernelExpansion, Rows]:
+def crowded(n, vectors=2):
     """A model with one feature, and a row with `n` more whose squares are lost when they are added to 1."""
     t, rest = float(np.sqrt(0.45 * 2.0**-52)), vectors - 1
     sv, coef = Rows.from_dense(np.ones((vectors, 1))), np.array([[1.0, *[-1e-30] * rest]])
@@ -72,14 +68,14 @@ def crowded(n: int, vectors: int = 2) -> tuple[KernelExpansion, Rows]:
     return model, Rows(np.array([0, n + 1]), np.arange(n + 1, dtype=np.int32), values, n + 1)
 
 
-def libsvm_labels(path: Path, rows: Rows) -> list[float]:
+def libsvm_labels(path, rows):
     """Ask libsvm-official."""
     model = libsvm.libsvm.svm_load_model(os.fsencode(path))
     return [libsvm.libsvm.svm_predict(model, libsvm_twin.nodes(one)) for one in libsvm_twin.vectors(rows)]
 
 
 @pytest.mark.parametrize("n", [1000, 20000])
-def test_entries_that_the_model_lacks_count(n: int, tmp_path: Path) -> None:
+def test_entries_that_the_model_lacks_count(n, tmp_path):
     """Also for rounding, since the row's norm includes them. Alone, and as the fallback of a fast model."""
     model, row = crowded(n)
     exact, fast, data = (tmp_path / name for name in ("exact.model", "fast.model", "data"))
@@ -92,7 +88,7 @@ def test_entries_that_the_model_lacks_count(n: int, tmp_path: Path) -> None:
         assert svmfast("predict", "-q", *command).stdout == b"-1\n"
 
 
-def test_the_vote_beside_probabilities_is_svm_predicts(tmp_path: Path) -> None:
+def test_the_vote_beside_probabilities_is_svm_predicts(tmp_path):
     """Rounding decides the sign of the value, though not the printed digits of the probabilities."""
     model, row = crowded(1000, 20)
     many = replace(model, head=replace(HEAD, prob_a=np.array([-1.0]), prob_b=np.array([0.3])))
@@ -102,7 +98,7 @@ def test_the_vote_beside_probabilities_is_svm_predicts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("n", [1000, 20000])
-def test_entries_that_the_model_lacks_count_in_routed_cells_too(n: int) -> None:
+def test_entries_that_the_model_lacks_count_in_routed_cells_too(n):
     model, row = crowded(n)
     tree = (np.ones(1), flat_tree(1), np.zeros((1, 1)))
     numbers = (model.sv, np.array([2]), model.sv_coef, model.rho[None], model.nr_sv[None])
@@ -111,7 +107,7 @@ def test_entries_that_the_model_lacks_count_in_routed_cells_too(n: int) -> None:
     assert routed.decision_values(row).tolist() == libsvm_twin.decision_values(model, row).tolist()
 
 
-def random_model(rng, kind, d, scale, other, size) -> KernelExpansion:
+def random_model(rng, kind, d, scale, other, size):
     """Two classes; kernel arguments of about 1 if gamma allows, coefficients of `size`."""
     product = max(scale * (scale if kind == "rbf" else other), 1e-300)
     gamma = float(np.clip(rng.uniform(0.1, 2) / d / product, 1e-300, 1e300))
@@ -128,7 +124,7 @@ def random_model(rng, kind, d, scale, other, size) -> KernelExpansion:
     seed=st.integers(0, 2**31), d=st.integers(1, 9), vectors=st.integers(-200, 150),
     row=st.integers(-200, 150), size=st.integers(-320, 250), ordinary=st.booleans(),
 )  # fmt: skip
-def test_rows_on_the_boundary(kind, seed, d, vectors, row, size, ordinary) -> None:
+def test_rows_on_the_boundary(kind, seed, d, vectors, row, size, ordinary):
     """rho is LIBSVM's own sum or its neighbour: the label depends on the last bit, even with underflow."""
     rng = np.random.default_rng(seed)
     scale, other = (1.0, 1.0) if ordinary else (10.0**vectors, 10.0**row)
@@ -155,7 +151,7 @@ HEADS = {
 
 @pytest.mark.parametrize(("value", "bound"), [(INF, 1e-9), (-INF, 1e-9), (NAN, 1e-9), (9.0, INF), (9.0, NAN)])
 @pytest.mark.parametrize("name", HEADS)
-def test_a_value_or_bound_that_is_not_finite_certifies_nothing(name: str, value: float, bound: float) -> None:
+def test_a_value_or_bound_that_is_not_finite_certifies_nothing(name, value, bound):
     head = HEADS[name]
     values, bounds = np.array([9.0, 8.0, 7.0])[None, : head.n_functions], np.full((1, head.n_functions), 1e-9)
     tolerance = 1.0 if head.is_regression else None
@@ -173,7 +169,7 @@ def test_a_value_or_bound_that_is_not_finite_certifies_nothing(name: str, value:
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_every_tier_of_one_hot_rows(seed: int) -> None:
+def test_every_tier_of_one_hot_rows(seed):
     """Compare with 50 digits and with LIBSVM's order: coefficients of 1e-300 to 1e300, exponents to 2000."""
     rng = np.random.default_rng(seed)
     k, d, n = int(rng.integers(1, 40)), 60, 12
@@ -199,13 +195,13 @@ def test_every_tier_of_one_hot_rows(seed: int) -> None:
 
 
 @pytest.mark.parametrize("size", [0.0, 9e-151, 1e-150, 1e150, 1.1e150])
-def test_one_hot_columns_are_counted_where_no_product_leaves_the_range(size: float) -> None:
+def test_one_hot_columns_are_counted_where_no_product_leaves_the_range(size):
     sv, coef = Rows.from_dense(np.eye(3)), np.array([[1.0, -1.0, -size]])
     engine = DecisionEngine(Kernel("rbf", 1.0), sv, coef, np.zeros(1), np.array([1, 2]))
     assert engine.one_hot == (size in (0.0, 1e-150, 1e150))
 
 
-def test_every_tier_where_sums_overflow() -> None:
+def test_every_tier_where_sums_overflow():
     """LIBSVM's order stays in range, where lanes that sum every eighth vector do not."""
     coef = np.zeros((1, 32))
     coef[0, [0, 1, 16]] = 1.5e300, -1.5e300, 1.5e300
@@ -217,7 +213,7 @@ def test_every_tier_where_sums_overflow() -> None:
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-30, 1e-48, 1e-70])
-def test_every_tier_of_equal_vectors(scale: float) -> None:
+def test_every_tier_of_equal_vectors(scale):
     """Differences from the center are 0, and the scale of single precision's rows was infinite."""
     coef = np.array([[1.0, 1.0, -2.0, -3.0], [1.0, 1.0, 1.0, -2.0]])
     sizes, vectors = np.array([2, 1, 1]), Rows.from_dense(np.full((4, 1), scale))
@@ -228,7 +224,7 @@ def test_every_tier_of_equal_vectors(scale: float) -> None:
     assert (proven_signs(values, bounds) <= (np.abs(values - theirs) <= bounds)).all()
 
 
-def expansion(problem: Problem, classes: int) -> KernelExpansion:
+def expansion(problem, classes):
     """The problem as a model; of one class a one-class model."""
     head = Head("one_class") if classes == 1 else Head("c_svc", np.arange(classes))
     sizes = None if classes == 1 else np.bincount(problem.owner).astype(np.int64)
@@ -236,7 +232,7 @@ def expansion(problem: Problem, classes: int) -> KernelExpansion:
     return KernelExpansion(head, problem.kernel, vectors, problem.coef, problem.rho, sizes)
 
 
-def rounded_values(model: KernelExpansion, rows: Rows, tolerance: Any = None, start: int = 0) -> Proven:
+def rounded_values(model, rows, tolerance=None, start=0):
     return first_proven(model.head, rows, model.attempts(tolerance, threads=1)[start:], tolerance)
 
 
@@ -244,7 +240,7 @@ def rounded_values(model: KernelExpansion, rows: Rows, tolerance: Any = None, st
 @pytest.mark.parametrize("classes", [1, 2, 4])
 @pytest.mark.parametrize("gamma", [0.002, 0.2, 20.0])
 @pytest.mark.parametrize("tolerance", [None, 1e-9])
-def test_values_are_within_their_bounds_in_fifty_digits(gamma, classes, start, tolerance) -> None:
+def test_values_are_within_their_bounds_in_fifty_digits(gamma, classes, start, tolerance):
     problem = Problem(classes, 60, 9, classes, gamma, 1.0, 1.0, False)
     rows = Rows.from_dense(problem.test)
     made = expansion(problem, classes)
@@ -258,7 +254,7 @@ def test_values_are_within_their_bounds_in_fifty_digits(gamma, classes, start, t
     assert made.head.predict(found.values).tolist() == made.head.predict(libsvm).tolist()
 
 
-def rows_file(path: Path) -> Path:
+def rows_file(path):
     return data("tie_votes.test" if path.stem.startswith("tie_votes") else f"{path.stem.split('_')[0]}.test")
 
 
@@ -268,7 +264,7 @@ CLASSIFIERS = [path for path in MODELS if path not in REGRESSION and rows_file(p
 
 
 @pytest.mark.parametrize("path", CLASSIFIERS, ids=lambda p: p.stem)
-def test_every_label_is_svm_predicts(path: Path) -> None:
+def test_every_label_is_svm_predicts(path):
     made = package.load_model(path)
     rows = package.read_svmlight(rows_file(path)).rows
     golden = np.loadtxt(FIXTURES / "golden" / f"{path.stem}.out")
@@ -282,7 +278,7 @@ def test_every_label_is_svm_predicts(path: Path) -> None:
 
 @pytest.mark.parametrize("tolerance", [0.0, 1e-13, 1e-4])
 @pytest.mark.parametrize("path", REGRESSION, ids=lambda p: p.stem)
-def test_regression_is_within_its_tolerance_of_svm_predict(path: Path, tolerance: float) -> None:
+def test_regression_is_within_its_tolerance_of_svm_predict(path, tolerance):
     rows = package.read_svmlight(data("diabetes.test")).rows
     golden = np.loadtxt(FIXTURES / "golden" / f"{path.stem}.out")
     answers = package.predict(path, rows, tolerance=tolerance)
@@ -298,7 +294,7 @@ def test_regression_is_within_its_tolerance_of_svm_predict(path: Path, tolerance
     assert package.predict(path, rows).error_bounds is None
 
 
-def test_single_precision_is_not_tried_where_it_does_not_meet_the_tolerance(monkeypatch) -> None:
+def test_single_precision_is_not_tried_where_it_does_not_meet_the_tolerance(monkeypatch):
     """It would be done for nothing. Whether it is depends on the model alone, not on the other rows."""
     problem = Problem(1, 150, 9, 1, 0.1, 1.0, 1.0, True)
     made, rows = expansion(problem, 1), Rows.from_dense(problem.test)
@@ -307,7 +303,7 @@ def test_single_precision_is_not_tried_where_it_does_not_meet_the_tolerance(monk
     asked, original = [], {name: getattr(KernelExpansion, name) for name in ("_single", "_double")}
     for name in original:
 
-        def counted(self: KernelExpansion, *args: Any, name: str = name, **kw: Any) -> Any:
+        def counted(self, *args, name=name, **kw):
             asked.append(name)
             return original[name](self, *args, **kw)
 

@@ -1,12 +1,8 @@
 """Numbers, shares and sizes on the command line: one set of types, and text that all of them refuse."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from fractions import Fraction
-from pathlib import Path
-from typing import Any
 
 import click
 import pytest
@@ -29,7 +25,7 @@ NO_NUMBERS = [
 ]
 
 
-def options_of(name: str) -> list[click.Option]:
+def options_of(name):
     """Return the options that have one of our types and are no files."""
     found = main.program.get_command(click.Context(main.program), name).params
     kinds = [(one, getattr(one.type, "types", [one.type])) for one in found if isinstance(one, click.Option)]
@@ -38,7 +34,7 @@ def options_of(name: str) -> list[click.Option]:
 
 
 @pytest.mark.parametrize("name", main.commands())
-def test_every_option_refuses_what_is_no_number(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_option_refuses_what_is_no_number(name, capsys):
     """All texts for one option of each type, and a few for each option."""
     types = set()
     command = main.program.get_command(click.Context(main.program), name)
@@ -59,14 +55,14 @@ def test_every_option_refuses_what_is_no_number(name: str, capsys: pytest.Captur
 
 
 @pytest.mark.parametrize("words", ["meka --rank 5 --oversampling", "dcpred --iterations 3 --lambda"])
-def test_the_largest_numbers_cause_no_internal_error(words: str, tmp_path: Path) -> None:
+def test_the_largest_numbers_cause_no_internal_error(words, tmp_path):
     name, *more = words.split()
     done = svmfast(name, data("iris.train"), "-o", tmp_path / "model", "--task", "ridge", *more, "1.7e308")
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("n", [7, 100, 200, 1000, 1250])
-def test_a_share_of_rows_equals_the_share_that_is_written(n: int) -> None:
+def test_a_share_of_rows_equals_the_share_that_is_written(n):
     for k in range(1, n):
         digits = Fraction(100 * k, n)
         if 10**6 % digits.denominator:  # no decimal number
@@ -79,7 +75,7 @@ def test_a_share_of_rows_equals_the_share_that_is_written(n: int) -> None:
         assert doubtful(statement, k / n) is None
 
 
-def test_the_share_asked_for_is_met_by_just_as_many(tmp_path: Path) -> None:
+def test_the_share_asked_for_is_met_by_just_as_many(tmp_path):
     exact, fast, rows = tmp_path / "exact", tmp_path / "fast", tmp_path / "rows"
     head = "svm_type c_svc\nkernel_type linear\nnr_class 2\ntotal_sv 2\nrho 0\nlabel 1 -1\nnr_sv 1 1\n"
     exact.write_text(f"{head}SV\n1 1:1\n-1 1:-1\n")  # f(x) = 2 x
@@ -91,7 +87,7 @@ def test_the_share_asked_for_is_met_by_just_as_many(tmp_path: Path) -> None:
 
 
 #: What texts mean, None if nothing.
-TEXTS: list[tuple[Any, dict[str, Any]]] = [
+TEXTS = [
     (Share(zero=True), {"5%": 0.05, " 0.7 %": 0.007, ".5%": 0.005, "5e-3%": 5e-5, "0": 0, "100%": None}),
     (Share(whole=True), {"0%": None, "100%": 1, "5": None}),
     (Bytes(), {"32k": 32 << 10, "500MiB": 500 << 20, "1.5G": 3 << 29, "7": 7, "2tb": 2 << 40}),
@@ -100,7 +96,7 @@ TEXTS: list[tuple[Any, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("kind", "values"), TEXTS)
-def test_texts_of_shares_and_sizes(kind: Any, values: dict[str, float]) -> None:
+def test_texts_of_shares_and_sizes(kind, values):
     assert {text: kind.of_text(text) for text in values} == values
 
 
@@ -113,7 +109,7 @@ SHARES = [
 
 
 @pytest.mark.parametrize(("name", "param"), SHARES, ids=lambda one: getattr(one, "name", one))
-def test_a_share_is_a_percentage_in_words_and_a_fraction_in_python(name: str, param: click.Option) -> None:
+def test_a_share_is_a_percentage_in_words_and_a_fraction_in_python(name, param):
     assert param.type.convert("0.5%", param, None) == 0.005
     function = getattr(package, name.replace("-", "_"))
     taken = inspect.signature(function).parameters.values()

@@ -1,7 +1,5 @@
 """Packed polynomials against slow sums of powers; expansions in many cells against slow twins."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -14,13 +12,12 @@ from cell_models import exact_model, in_cells, one_function
 from svmfast import _core
 from svmfast.certificate import SPARE_ENTRIES
 from svmfast.errors import ModelContentError, NotFiniteError
-from svmfast.models.polynomial import PolynomialModel
 from svmfast.monomials import symmetric_norms
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import Rows
 from svmfast.solvers.taylor import shorten
 
 
-def slow_bounds(model: PolynomialModel, rows: Rows) -> FloatArray:
+def slow_bounds(model, rows):
     """The theorem of docs/certificate.md; the last factors cover underflow and the rounding of the bound."""
     sums, cells = model.decision_values(rows) + model.rho, model.cells(rows)
     dense = rows.to_dense(max(rows.n_columns, model.n_features))
@@ -39,7 +36,7 @@ def slow_bounds(model: PolynomialModel, rows: Rows) -> FloatArray:
 @pytest.mark.parametrize(
     ("d", "order"), [(d, k) for d in (1, 2, 7, 8, 9, 17) for k in range(6)] + [(33, 2), (33, 3), (64, 3)]
 )
-def test_values_of_any_order(d: int, order: int) -> None:
+def test_values_of_any_order(d, order):
     rng = np.random.default_rng(d * 10 + order)
     points, weights = rng.normal(size=(70, d)), rng.normal(size=(order + 1, 70))
     coefficients = _core.power_sum_coefficients(points, weights, 2)
@@ -61,7 +58,7 @@ def test_values_of_any_order(d: int, order: int) -> None:
     ("coefficients", "rho"),
     [([1e308, 1e308], 0.0), ([1.7e308, 0.0], -1.7e308), ([0.0, 1e308], 0.0), ([1e308, -1e308], 1e308)],
 )
-def test_a_value_out_of_range_is_refused(coefficients: list[float], rho: float, about: str) -> None:
+def test_a_value_out_of_range_is_refused(coefficients, rho, about):
     model = one_function(1, 1, coefficients, about, rho=np.array([rho]))
     with pytest.raises(NotFiniteError, match="leaves the range of floating point"):
         model.decision_values(Rows.from_dense([[0.0], [2.0], [-2.0]]))
@@ -69,7 +66,7 @@ def test_a_value_out_of_range_is_refused(coefficients: list[float], rho: float, 
 
 @pytest.mark.parametrize("about", ["zero", "centre"])
 @pytest.mark.parametrize("far", [1e160, 1e300])
-def test_a_row_whose_distance_overflows_is_far_away(far: float, about: str) -> None:
+def test_a_row_whose_distance_overflows_is_far_away(far, about):
     # About the center 1e10 the product with the row overflows as well as the row's square.
     changes = {"gamma": 1e-20, "rho": np.array([0.25])}
     model = one_function(2, 1, [3.0, 1.0, 1.0], about, np.full(2, 1e10), **changes)
@@ -86,7 +83,7 @@ ORDERS = np.array([[0, 3, 0], [2, 1, 2], [4, 2, 4]])
 CELLS = in_cells(exact_model(4, 3, 9, 9, 0.2), np.random.default_rng(4).normal(size=(3, 9)), ORDERS, "centre")
 
 
-def test_wide_models_translate_columns_without_a_table() -> None:
+def test_wide_models_translate_columns_without_a_table():
     rng = np.random.default_rng(7)
     wide = replace(CELLS, n_features=2**31 - 1, features=CELLS.features * 150_000_000)
     z = Rows.from_dense(rng.normal(size=(40, 14)))
@@ -105,14 +102,14 @@ def test_wide_models_translate_columns_without_a_table() -> None:
         ],
     ],
 )
-def test_contradictions_are_refused(field: str, value: object) -> None:
+def test_contradictions_are_refused(field, value):
     for change in ({field: value}, {"n_features": 5} if field == "features" else {field: value}):
         with pytest.raises(ModelContentError) as caught:
             replace(CELLS, **change)
         assert caught.value.field == field
 
 
-def test_symmetric_norms_are_those_of_symmetric_tensors() -> None:
+def test_symmetric_norms_are_those_of_symmetric_tensors():
     """A monomial stands for as many equal entries of the tensor as its variables have orders."""
     d, order = 5, 4
     packed = np.random.default_rng(11).normal(size=math.comb(d + order, order))
@@ -125,7 +122,7 @@ def test_symmetric_norms_are_those_of_symmetric_tensors() -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-6, 1.0, 1e20])
-def test_shorten_keeps_its_tolerance(scale: float) -> None:
+def test_shorten_keeps_its_tolerance(scale):
     rng = np.random.default_rng(12)
     d, order = 6, 3
     packed = rng.normal(size=math.comb(d + order, order)) * scale
@@ -137,12 +134,12 @@ def test_shorten_keeps_its_tolerance(scale: float) -> None:
     assert np.mean([len(repr(float(c))) for c in short]) < np.mean([len(repr(float(c))) for c in packed]) - 7
 
 
-def cells_of(centers: FloatArray, z: FloatArray) -> list[int]:
+def cells_of(centers, z):
     model = one_function(centers.shape[1], 0, np.zeros(len(centers)), center=centers)
     return model.cells(Rows.from_dense(z), threads=2).tolist()
 
 
-def nearest(centers: FloatArray, z: FloatArray) -> list[int]:
+def nearest(centers, z):
     """The nearest center in exact arithmetic, the first of equals."""
     exactly = np.vectorize(Fraction, otypes=[object])
     return [((exactly(centers) - row) ** 2).sum(axis=1).argmin() for row in exactly(z)]
@@ -150,14 +147,14 @@ def nearest(centers: FloatArray, z: FloatArray) -> list[int]:
 
 @pytest.mark.parametrize("scale", [1.0, 1e-200, 1e150])
 @pytest.mark.parametrize(("cells", "d"), [(2, 1), (65, 4), (430, 5)])
-def test_rows_go_to_the_nearest_center(cells: int, d: int, scale: float) -> None:
+def test_rows_go_to_the_nearest_center(cells, d, scale):
     rng = np.random.default_rng(cells)
     centers = (rng.normal(size=(cells, d)) + 5) * scale
     z = (rng.normal(size=(25, d)) * 2 + 5) * scale * (rng.uniform(size=(25, d)) < 0.8)
     assert cells_of(centers, z) == nearest(centers, z)
 
 
-def test_nearly_equal_distances_are_decided_in_double_precision() -> None:
+def test_nearly_equal_distances_are_decided_in_double_precision():
     """Centers so close to each other that single precision cannot tell them apart; and equal ones."""
     rng = np.random.default_rng(1)
     near = np.array([0, 1e-9, -1e-9, 0])[:, None]
@@ -167,7 +164,7 @@ def test_nearly_equal_distances_are_decided_in_double_precision() -> None:
     assert 3 not in np.array(got) % 4
 
 
-def test_rows_beyond_single_precision_find_some_cell() -> None:
+def test_rows_beyond_single_precision_find_some_cell():
     z, centers = [[1e300, 1e300], [-1e300, 0.0], [1e-300, 0.0]], [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]]
     # The last row's distances from the first two centers differ only after 300 digits.
     assert cells_of(np.array(centers), np.array(z)) == [2, 0, 0]
@@ -175,7 +172,7 @@ def test_rows_beyond_single_precision_find_some_cell() -> None:
 
 @pytest.mark.parametrize("about", ["zero", "centre"])
 @pytest.mark.parametrize("density", [0.15, 0.9])
-def test_native_bounds_and_values(about: str, density: float) -> None:
+def test_native_bounds_and_values(about, density):
     """Bounds equal NumPy's and are never violated, for sparse and dense rows, near, far and too long."""
     model = exact_model(3, 3, 12, 8, 0.3, density=0.5)
     rng = np.random.default_rng(4)
@@ -207,7 +204,7 @@ def test_native_bounds_and_values(about: str, density: float) -> None:
         assert np.array_equal(alone, [values[i : i + 1], bounds[i : i + 1]])
 
 
-def test_rows_too_long_are_not_certified() -> None:
+def test_rows_too_long_are_not_certified():
     model = exact_model(7, 2, 5, 3, 0.1)
     made = in_cells(model, np.zeros((1, 3)), np.array([[2]]), "centre")
     long = np.concatenate([np.full(3, 0.1), np.full(SPARE_ENTRIES + 1, 1e-9)])[None]
@@ -215,7 +212,7 @@ def test_rows_too_long_are_not_certified() -> None:
     assert np.isfinite(made.certified_values(rows)[1][:, 0]).tolist() == [True, False]
 
 
-def test_a_polynomial_that_overflows_certifies_nothing() -> None:
+def test_a_polynomial_that_overflows_certifies_nothing():
     model = exact_model(8, 2, 5, 2, 1e-9)
     made = in_cells(model, np.zeros((1, 2)), np.array([[2]]), "centre")
     huge = replace(made, coefficients=np.full(6, 1e308))

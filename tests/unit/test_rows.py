@@ -1,12 +1,8 @@
 """Rows, and values from Python and SciPy that are no rows or have the wrong width; rows do not change."""
 
-from __future__ import annotations
-
 import pickle
-from collections.abc import Callable
 from functools import partial
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +10,6 @@ from blocks import blocks_of
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from numpy.typing import NDArray
 from program import data, model
 from scipy import sparse
 from sklearn.datasets import load_iris
@@ -35,8 +30,8 @@ matrices = arrays(
 
 
 @given(matrices, st.sampled_from("CF"))
-def test_round_trips(dense: NDArray[np.float64], order: str) -> None:
-    dense = np.asarray(dense, order=order)  # type: ignore[call-overload]
+def test_round_trips(dense, order):
+    dense = np.asarray(dense, order=order)
     rows = Rows.from_dense(dense)
     assert (len(rows), rows.n_columns, rows.nnz) == (*dense.shape, np.count_nonzero(dense))
     assert np.array_equal(rows.to_dense(), dense)
@@ -54,7 +49,7 @@ def test_round_trips(dense: NDArray[np.float64], order: str) -> None:
 
 
 @given(matrices, st.data())
-def test_take_slice_concatenate(dense: NDArray[np.float64], data: st.DataObject) -> None:
+def test_take_slice_concatenate(dense, data):
     rows, n = Rows.from_dense(dense), len(dense)
     which = data.draw(st.lists(st.integers(0, max(n - 1, 0)), max_size=8 if n else 0))
     assert (rows.take(np.array(which, dtype=np.int64)).to_dense() == dense[which]).all()
@@ -115,12 +110,12 @@ LARGE = np.full((1, 4), 10**400, dtype=object)
         (Rows, [[0, 1], [0], [1j], 30], "values is a 1-dimensional array of complex128; .* of numbers"),
     ],
 )
-def test_refused(call: Callable[..., object], given: list[Any], message: str) -> None:
+def test_refused(call, given, message):
     with pytest.raises(OptionError, match=f"^{'Rows: .*' if call is Rows else ''}{message}"):
         call(*given)
 
 
-def test_columns_are_checked_in_all_of_many_entries() -> None:
+def test_columns_are_checked_in_all_of_many_entries():
     n = 300_000  # more than are checked at a time
     indptr, columns = np.array([0, 5, n]), np.arange(n, dtype=np.int32)
     assert Rows(indptr, columns, np.ones(n), n).nnz == n
@@ -131,7 +126,7 @@ def test_columns_are_checked_in_all_of_many_entries() -> None:
             Rows(indptr, wrong, np.ones(n), n)
 
 
-def test_arrays_become_int64_int32_and_float64_of_their_own() -> None:
+def test_arrays_become_int64_int32_and_float64_of_their_own():
     """They do not change with the arrays they were made of, and are read-only."""
     columns, values = np.array([1, 9, 2, 9, 0, 9], ">i8"), np.array([1, 2, 3], np.float32)
     rows = Rows(np.array([0, 2, 3], np.uint8), columns[::2], values, 3)
@@ -151,7 +146,7 @@ def test_arrays_become_int64_int32_and_float64_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("zero", [False, True])
-def test_a_large_array_with_and_without_zeros(zero: bool) -> None:
+def test_a_large_array_with_and_without_zeros(zero):
     dense = np.random.default_rng(0).normal(size=(70, 90)) + 10
     dense[3, 4] *= not zero
     for array in (np.asfortranarray(dense), dense[::2], dense):
@@ -161,7 +156,7 @@ def test_a_large_array_with_and_without_zeros(zero: bool) -> None:
         assert rows.to_dense(90).tobytes() == before.tobytes()
 
 
-def test_entries_in_any_order_are_sorted_and_added() -> None:
+def test_entries_in_any_order_are_sorted_and_added():
     matrix = sparse.csr_matrix((np.array([1.0, 2, 4, 0, 8]), [2, 0, 2, 1, 1], [0, 4, 5]), shape=(2, 3))
     rows = Rows.from_scipy(matrix)
     assert rows.indices.tolist() == [0, 1, 2, 1]
@@ -172,7 +167,7 @@ def test_entries_in_any_order_are_sorted_and_added() -> None:
     assert np.array_equal(Rows.from_scipy(diagonal).to_dense(), diagonal.toarray())
 
 
-def put(at: int, value: int) -> Callable[[Any], Any]:
+def put(at, value):
     return lambda array: np.r_[array[: at % len(array)], value, array[at % len(array) + 1 :]]
 
 
@@ -190,7 +185,7 @@ COMPRESSED = ("csr", "csc", "bsr")
         ("csr", "data", put(0, np.inf)),
     ],
 )
-def test_an_invalid_matrix_is_refused(form: str, name: str, change: Callable[[Any], Any]) -> None:
+def test_an_invalid_matrix_is_refused(form, name, change):
     matrix = sparse.csr_matrix(np.arange(1.0, 25).reshape(6, 4)).asformat(form)
     setattr(matrix, name, change(getattr(matrix, name).copy()))
     with pytest.raises(OptionError):
@@ -212,7 +207,7 @@ MASKED = np.ma.masked_array(np.ones((4, 4)), np.eye(4))
         (np.array([[np.timedelta64(1, "D")] * 4] * 4, dtype=object), "holds .*timedelta64.*, which is not"),
     ],
 )
-def test_no_part_of_a_value_is_dropped(values: Any, message: str) -> None:
+def test_no_part_of_a_value_is_dropped(values, message):
     """NumPy would take what is masked, the real part, or a number of days."""
     with pytest.raises(OptionError, match=f"^the data {message}"):
         svmfast.predict(PLAIN, values)
@@ -229,7 +224,7 @@ FEW = r"^the data have 3 columns; expected at least 4, the number of the model's
 OTHER = r"^the data have {} columns; expected 4, the number of the model's features$"
 WARNING = "the data have 5 columns, the model has 4 features"
 
-FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
+FUNCTIONS = {
     "predict": svmfast.predict,
     "Predictor": lambda model, rows: svmfast.Predictor(model).answer(rows),
     "compare": lambda model, rows: svmfast.compare({"model": model}, rows),
@@ -240,12 +235,12 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def wide(width: int) -> Any:
+def wide(width):
     return np.column_stack([X, np.ones(len(X))])[:, :width]
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_an_array_of_another_width_is_refused(name: str) -> None:
+def test_an_array_of_another_width_is_refused(name):
     """Further columns only if the model knows its features."""
     few = [(PLAIN, rows, FEW) for rows in (wide(3), wide(3).tolist())]
     others = [(one, wide(width), OTHER.format(width)) for one in (PIPELINE, NAMED) for width in (3, 5)]
@@ -255,7 +250,7 @@ def test_an_array_of_another_width_is_refused(name: str) -> None:
     assert issubclass(ArrayWidthError, ValueError)  # as scikit-learn's
 
 
-def test_other_widths_that_are_taken() -> None:
+def test_other_widths_that_are_taken():
     """Further columns enter the distances of a LIBSVM model, as in svm-predict; a warning says so, once."""
     found, same = (svmfast.predict(PLAIN, form(wide(5))) for form in (np.asarray, sparse.csr_matrix))
     assert found.notes == (WARNING,)

@@ -1,9 +1,6 @@
 """Scores, losses and skill of predictions: plain formulas, scikit-learn, intervals of stated coverage."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -20,14 +17,12 @@ from svmfast.methods.common.cross_validation import fold_numbers
 from svmfast.methods.common.equal_rows import Counted, frequent_groups, quantiles, row_keys, rows_aside
 from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.compressor import Compressor
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import Rows
 from svmfast.score import Score, quality, roc_auc
 from svmfast.solvers.intervals import clopper_pearson, weighted_sum
 
-Generator = np.random.Generator
 
-
-def in_blocks(predicted: FloatArray, target: FloatArray, size: int, regression: bool) -> Score:
+def in_blocks(predicted, target, size, regression):
     score = Score(by_class=True)
     for start in range(0, len(predicted), size):
         score.add(predicted[start : start + size], target[start : start + size], regression=regression)
@@ -35,7 +30,7 @@ def in_blocks(predicted: FloatArray, target: FloatArray, size: int, regression: 
 
 
 @pytest.mark.parametrize(("size", "center"), [(1, 100), (7, 1e8), (1000, 100), (1000, 1e8)])
-def test_regression_figures_are_svm_predicts_and_scikit_learns(size: int, center: float) -> None:
+def test_regression_figures_are_svm_predicts_and_scikit_learns(size, center):
     rng = np.random.default_rng(1)
     target = rng.normal(center, 1, 500)
     predicted = target + rng.normal(0, 0.5, 500)
@@ -56,7 +51,7 @@ def test_regression_figures_are_svm_predicts_and_scikit_learns(size: int, center
 
 
 @pytest.mark.parametrize(("seed", "k", "size"), [(0, 2, 1), (1, 7, 13), (2, 26, 1000), (3, 3, 1000)])
-def test_class_figures(seed: int, k: int, size: int) -> None:
+def test_class_figures(seed, k, size):
     """Rare classes, classes that are never predicted and labels that are never a target, in any blocks."""
     rng = np.random.default_rng(seed)
     target = rng.choice(np.arange(k) - 1.0, 400, p=rng.dirichlet(np.full(k, 0.3)))
@@ -76,7 +71,7 @@ def test_class_figures(seed: int, k: int, size: int) -> None:
     assert (found.classes, found.mse) == (score.classes, None)
 
 
-def test_scores_of_parts_add_up_and_may_not_exist() -> None:
+def test_scores_of_parts_add_up_and_may_not_exist():
     rng = np.random.default_rng(4)
     target = np.r_[rng.integers(0, 3, 60), rng.integers(2, 6, 60)].astype(np.float64)
     target[60:] += 1e3  # sums of squares move
@@ -103,7 +98,7 @@ def test_scores_of_parts_add_up_and_may_not_exist() -> None:
     assert counts.scores() == ()
 
 
-def test_the_area_is_that_of_scikit_learn() -> None:
+def test_the_area_is_that_of_scikit_learn():
     rng = np.random.default_rng(6)
     target = np.where(rng.random(2000) < 0.1, 1.0, -1.0)
     for scale in (1e-3, 1e6):
@@ -114,7 +109,7 @@ def test_the_area_is_that_of_scikit_learn() -> None:
         assert roc_auc(np.array([np.inf, second, 7]), np.array([1.0, other, 3.0]), (1.0, -1.0)) == area
 
 
-def test_figures_of_labels() -> None:
+def test_figures_of_labels():
     target = np.array([1.0] * 8 + [2.0] * 2)
     exact = np.array([1.0] * 7 + [2.0] * 3)  # one wrong
     predicted = np.array([1.0] * 8 + [2.0, 1.0])  # that one right, another one wrong
@@ -130,7 +125,7 @@ def test_figures_of_labels() -> None:
     assert (own.labels_differing, own.differing, own.balanced_lost) == (0, NOTHING, NOTHING)
 
 
-def test_figures_of_values() -> None:
+def test_figures_of_values():
     target, by = np.arange(4.0), np.array([0.1, -0.1, 0.1, -0.1])
     exact, predicted = target + by, target + 2 * by
     found = loss(predicted, exact, target, regression=True)
@@ -154,24 +149,24 @@ def test_figures_of_values() -> None:
     assert found.differing.ends(2).startswith("at least ")
 
 
-def lost_labels(worse: float, better: float, n: int, rng: Generator) -> Estimate | None:
+def lost_labels(worse, better, n, rng):
     drawn = rng.random(n)
     exact = 1.0 * ((drawn >= worse) & (drawn < worse + better))
     return loss(1.0 * (drawn < worse), exact, np.zeros(n), regression=False).lost
 
 
-def lost_balanced(rng: Generator) -> Estimate | None:
+def lost_balanced(rng):
     target, chance = (np.repeat(values, (400, 60, 15)) for values in ([0.0, 1.0, 2.0], [0.01, 0.2, 0.5]))
     predicted = np.where(rng.random(len(target)) < chance, 9.0, target)
     return loss(predicted, target, target, regression=False).balanced_lost
 
 
-def grown(rng: Generator) -> Estimate | None:
+def grown(rng):
     target, noise, more = rng.normal(size=(3, 1000))
     return loss(target + noise + 0.3 * more, target + noise, target, regression=True).lost
 
 
-def differing(error: Callable[[Generator, int], FloatArray], n: int, rng: Generator) -> Estimate:
+def differing(error, n, rng):
     exact = rng.normal(size=n)
     found = loss(exact + error(rng, n), exact, np.full(n, np.nan), regression=True).differing
     assert found.low <= found.value <= found.high
@@ -191,7 +186,7 @@ def differing(error: Callable[[Generator, int], FloatArray], n: int, rng: Genera
         (partial(differing, lambda rng, n: 0.01 * rng.normal(size=n), 1000), 1, 1.2),
     ],
 )
-def test_an_interval_covers(draw: Callable[[Generator], Estimate], truth: float, high: float) -> None:
+def test_an_interval_covers(draw, truth, high):
     rng = np.random.default_rng(2)
     found = [draw(rng) for _ in range(1500)]
     covered = sum(one.low <= truth <= one.high <= high for one in found)
@@ -201,7 +196,7 @@ def test_an_interval_covers(draw: Callable[[Generator], Estimate], truth: float,
 @pytest.mark.parametrize(
     ("count", "share", "unequal"), [(0, 0, 0), (40, 0.9, 0), (6, 0.3, 0.5), (700, 1, 0.05)]
 )
-def test_the_interval_covers_the_share_of_rows(count: int, share: float, unequal: float) -> None:
+def test_the_interval_covers_the_share_of_rows(count, share, unequal):
     """`count` rows can repeat, which are this share of all, and their labels may differ."""
     covered, n, other, rng = 0, 3000, 0.03, np.random.default_rng(0)
     shares = np.full(count, share / max(1, count))
@@ -220,7 +215,7 @@ def test_the_interval_covers_the_share_of_rows(count: int, share: float, unequal
     assert covered >= 0.93 * 300
 
 
-def test_skill() -> None:
+def test_skill():
     rng = np.random.default_rng(0)
     skilled = partial(better_than_chance, regression=False)
     target = rng.integers(0, 10, 2000).astype(float)
@@ -246,7 +241,7 @@ def test_skill() -> None:
         assert not skilled(one, target)
 
 
-def test_rows_that_repeat_unevenly_are_fewer_observations() -> None:
+def test_rows_that_repeat_unevenly_are_fewer_observations():
     """Ten rows nine times, ninety once: 180^2 / (10 81 + 90) = 36 rows, if no label differs."""
     times = np.repeat([9.0, 1.0], [10, 90])
     none = np.zeros(100, dtype=np.bool_)
@@ -264,14 +259,14 @@ def test_rows_that_repeat_unevenly_are_fewer_observations() -> None:
     assert Counted(np.ones(36), none[:36], times).share(none[:36])[2] > 2 * clopper_pearson(0, 36)[1]
 
 
-def test_quantiles_count_copies() -> None:
+def test_quantiles_count_copies():
     rng = np.random.default_rng(1)
     values, times = rng.normal(size=(50, 3)), rng.integers(1, 6, 50)
     wanted = np.quantile(np.repeat(values, times, axis=0), [0.0, 0.5, 0.99, 1.0], method="higher")
     assert quantiles(values, times.astype(float), [0.0, 0.5, 0.99, 1.0]) == wanted.tolist()
 
 
-def test_a_stored_zero_makes_no_other_row() -> None:
+def test_a_stored_zero_makes_no_other_row():
     """The held-out rows of compress were fitted where the model leaves out zeros that the data store."""
     exact, rows = load_model(model("photos_c_rbf")), read_svmlight(data("photos.train")).rows
     n, width = len(rows), rows.n_columns
@@ -287,7 +282,7 @@ def test_a_stored_zero_makes_no_other_row() -> None:
         np.testing.assert_array_equal(parts[:n], parts[n:])
 
 
-def test_frequent_rows_are_counted_and_may_be_fitted() -> None:
+def test_frequent_rows_are_counted_and_may_be_fitted():
     exact, rows = load_model(model("breast_c_rbf")), read_svmlight(data("breast.train")).rows
     often = np.concatenate([np.arange(len(rows)), *(np.full(20 + i, i) for i in range(8))])
     options = CompressOptions(start="kmeans", iterations=2)

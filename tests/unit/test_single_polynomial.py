@@ -1,7 +1,5 @@
 """Certified polynomials in single precision: bounds against 50 digits, labels as in double precision."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -15,12 +13,11 @@ from random_models import exact_sums, random_model
 
 from svmfast.models.answer import answer
 from svmfast.models.certified import certified_rows, first_proven
-from svmfast.models.polynomial import PolynomialModel
 from svmfast.models.requirements import Columns
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import Rows
 
 
-def largest_share(model: PolynomialModel, z: FloatArray) -> float:
+def largest_share(model, z):
     """Return the largest error of single precision over what its bounds allow beyond double precision's."""
     rows = Rows.from_dense(z)
     (values, bounds), (double, narrower) = (model.certified_values(rows, single=one) for one in (True, False))
@@ -31,7 +28,7 @@ def largest_share(model: PolynomialModel, z: FloatArray) -> float:
         return float((error[worse] / (bounds[worse] - narrower[worse])).max(initial=0))
 
 
-def assert_labels_agree(model: PolynomialModel, rows: Rows) -> float:
+def assert_labels_agree(model, rows):
     """Compare with double precision; return the share of rows that single precision proves."""
     values, bounds = model.certified_values(rows)
     certified, label = certified_rows(model.head, values, bounds), model.head.predict(values)
@@ -55,7 +52,7 @@ def assert_labels_agree(model: PolynomialModel, rows: Rows) -> float:
     scale=st.floats(-6, 6).map(lambda e: 10**e), size=st.floats(-6, 6).map(lambda e: 10**e),
     density=st.sampled_from([0.2, 0.6, 1.0]), about=st.sampled_from(["zero", "centre"]),
 )  # fmt: skip
-def test_bounds_hold_in_fifty_digits(seed, d, classes, orders, gamma, scale, size, density, about) -> None:
+def test_bounds_hold_in_fifty_digits(seed, d, classes, orders, gamma, scale, size, density, about):
     model = exact_model(seed, classes, 9, d, gamma / scale**2, density=density)
     vectors = Rows.from_dense(model.sv.to_dense(d) * scale)
     model = replace(model, sv=vectors, sv_coef=model.sv_coef * size, rho=model.rho * size)
@@ -75,7 +72,7 @@ def test_bounds_hold_in_fifty_digits(seed, d, classes, orders, gamma, scale, siz
 
 
 @pytest.mark.parametrize(("order", "d"), [(1, 650), (2, 150), (3, 92), (4, 37)])
-def test_sparse_rows_of_any_length(order: int, d: int) -> None:
+def test_sparse_rows_of_any_length(order, d):
     """Rows of few entries go through pairs of entries, four at a time or alone, longer ones one by one."""
     rng = np.random.default_rng(order)
     model = exact_model(1, 2, 5, d, 0.5 / d)
@@ -94,7 +91,7 @@ def test_sparse_rows_of_any_length(order: int, d: int) -> None:
 @pytest.mark.parametrize("classes", [2, 4])
 @pytest.mark.parametrize("about", ["zero", "centre"])
 @pytest.mark.parametrize("density", [0.15, 1.0])
-def test_labels_are_those_of_double_precision(classes: int, about: str, density: float) -> None:
+def test_labels_are_those_of_double_precision(classes, about, density):
     model = exact_model(classes, classes, 60, 12, 0.02, density=density)
     rng = np.random.default_rng(5)
     pairs = classes * (classes - 1) // 2
@@ -113,7 +110,7 @@ def test_labels_are_those_of_double_precision(classes: int, about: str, density:
 
 @pytest.mark.parametrize("kernel", ["rbf", "polynomial", "linear"])
 @pytest.mark.parametrize("scale", [1e-15, 1.0, 1e15])
-def test_models_and_rows_of_any_size(kernel: str, scale: float) -> None:
+def test_models_and_rows_of_any_size(kernel, scale):
     """Features, gammas and rows that single precision cannot hold: nothing is claimed, nothing is wrong."""
     for seed, order in ((1, 2), (3, 7)):
         model = random_model(seed, 8, 3, 2, 0.1 / scale**2, scale, 10.0, kernel)
@@ -128,7 +125,7 @@ def test_models_and_rows_of_any_size(kernel: str, scale: float) -> None:
         assert largest_share(made, z[:12]) <= 1
 
 
-def test_bounds_without_use_are_infinite() -> None:
+def test_bounds_without_use_are_infinite():
     """Coefficients out of range, a certificate that ends before the polynomial, a large relative part.
 
     This stays below 0.005, also for the rows farthest out that are certified, at gamma r^2 = 600.
@@ -144,7 +141,7 @@ def test_bounds_without_use_are_infinite() -> None:
 
 
 @pytest.mark.parametrize(("d", "proven"), [(82_000, True), (84_000, False)])
-def test_the_most_roundings_of_the_proof(d: int, proven: bool) -> None:
+def test_the_most_roundings_of_the_proof(d, proven):
     """About 2 d roundings of 2^-24 each must be below 0.0099."""
     made = in_cells(exact_model(2, 2, 1, 2, 1e-5), np.zeros((1, 2)), np.array([[1]]), "centre")
     features, centers = np.arange(d, dtype=made.features.dtype), np.zeros((1, d))
@@ -164,7 +161,7 @@ def test_the_most_roundings_of_the_proof(d: int, proven: bool) -> None:
         ("zero", 1e-170, (0, 1, 1), 450),  # the square of the center's norm underflows
     ],
 )
-def test_bounds_are_the_documented_sum(about, shift, sizes, exponent) -> None:
+def test_bounds_are_the_documented_sum(about, shift, sizes, exponent):
     rng, d, order = np.random.default_rng(7), 3, 2
     made = in_cells(exact_model(3, 2, 9, d, 0.25), np.zeros((1, d)), np.array([[order]]), about)
     c = made.coefficients * np.repeat(sizes, [1, d, 6])  # of rows times 2^exponent

@@ -1,14 +1,10 @@
 """LIBSVM data text against the slow twin, float() and scikit-learn: read, streamed, refused and written."""
 
-from __future__ import annotations
-
 import functools
 import io
 import math
 import struct
-from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,24 +19,23 @@ from svmfast._core import TEXT_PADDING, SvmlightTokenizer, write_rows
 from svmfast.formats import svmlight
 from svmfast.formats.svmlight import Dataset, Notes, read_svmlight, stream_svmlight, write_svmlight
 from svmfast.options import Reading
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import Rows
 
 #: Longer than what the native reader indexes at a time, so that every case also crosses its seams.
 STRETCH = 1 << 14
-Outcome = tuple[Any, ...]
 
 
-def bits(values: FloatArray | list[float]) -> bytes:
+def bits(values):
     return np.asarray(values, dtype=np.float64).tobytes()
 
 
-def joined(parts: list[Dataset]) -> Outcome:
+def joined(parts):
     rows = Rows.concatenate([p.rows for p in parts])
     labels = np.concatenate([p.labels for p in parts])
     return bits(labels), rows.indptr.tobytes(), rows.indices.tobytes(), bits(rows.values), rows.n_columns
 
 
-def outcome(read: Any) -> Outcome:
+def outcome(read):
     try:
         return joined(read())
     except errors.EmptyDataError:
@@ -49,13 +44,13 @@ def outcome(read: Any) -> Outcome:
         return ("error", error.line)
 
 
-def as_rows(rows: list[list[tuple[int, float]]], width: int) -> Rows:
+def as_rows(rows, width):
     columns, values = ([entry[i] for row in rows for entry in row] for i in (0, 1))
     starts = np.cumsum([0, *map(len, rows)])
     return Rows(starts, np.array(columns, dtype=np.int32), np.array(values, dtype=np.float64), width)
 
 
-def twin_outcome(text: bytes, **options: bool) -> Outcome:
+def twin_outcome(text, **options):
     try:
         labels, rows, width = parse(text, **options)
     except TwinError as error:
@@ -73,7 +68,7 @@ KNOWN = (
 )
 
 
-def short_decimals() -> list[str]:
+def short_decimals():
     """Every sign, whole digit and number of decimals that takes the shortest way."""
     rng = np.random.default_rng(0)
     return [
@@ -85,7 +80,7 @@ def short_decimals() -> list[str]:
     ]
 
 
-def numbers_of_every_magnitude() -> list[str]:
+def numbers_of_every_magnitude():
     rng, found = np.random.default_rng(2), []
     for exponent in range(-345, 309):
         for digits in (1, 2, 8, 15, 16, 17, 18, 19, 20, 25):
@@ -96,7 +91,7 @@ def numbers_of_every_magnitude() -> list[str]:
     return [number for number in found if not math.isinf(float(number))]
 
 
-def numbers_between_two_doubles() -> list[str]:
+def numbers_between_two_doubles():
     """Exactly halfway, and a hair to either side: the hard cases of rounding."""
     rng, found = np.random.default_rng(1), []
     for pattern in rng.integers(1, 2**62, 400, dtype=np.uint64):
@@ -114,7 +109,7 @@ def numbers_between_two_doubles() -> list[str]:
 
 
 @pytest.mark.parametrize("kind", [short_decimals, numbers_of_every_magnitude, numbers_between_two_doubles])
-def test_numbers_are_what_float_says(kind: Callable[[], list[str]]) -> None:
+def test_numbers_are_what_float_says(kind):
     texts = kind() + KNOWN.decode().split()
     data = read_svmlight("".join(f"{text} 1:{text} 22:{text}\n" for text in texts).encode())
     expected = np.array([float(text) for text in texts])
@@ -136,7 +131,7 @@ DENSE = b"1 0.5 0\n-1,0.25,3\n2 0 0\r\n1\t1\t2 # x\n+1 , 0.5 , 1\n0 -0.0 1\n1 2\
 
 
 @functools.cache
-def plain_text(seed: int, size: int) -> bytes:
+def plain_text(seed, size):
     rng, text = np.random.default_rng(seed), ""
     while len(text) < size:
         columns = np.flatnonzero(rng.random(40) < rng.random()) * int(rng.integers(1, 3000)) + 1
@@ -147,7 +142,7 @@ def plain_text(seed: int, size: int) -> bytes:
 
 
 @st.composite
-def broken_text(draw: st.DrawFn) -> bytes:
+def broken_text(draw):
     """A text of several stretches, damaged in a few places."""
     text = bytearray(plain_text(draw(st.integers(0, 5)), 3 * STRETCH))
     for _ in range(draw(st.integers(0, 3))):
@@ -157,12 +152,12 @@ def broken_text(draw: st.DrawFn) -> bytes:
     return bytes(text)
 
 
-def pieces(*of: list[bytes]) -> st.SearchStrategy[bytes]:
+def pieces(*of):
     parts = (st.lists(st.sampled_from(one), max_size=12).map(b"".join) for one in of)
     return st.tuples(*parts).map(b"".join)
 
 
-def options(*names: str, **fixed: bool) -> st.SearchStrategy[dict[str, bool]]:
+def options(*names, **fixed):
     known = {name: st.just(value) for name, value in fixed.items()}
     return st.fixed_dictionaries({**dict.fromkeys(names, st.booleans()), **known})
 
@@ -179,7 +174,7 @@ def options(*names: str, **fixed: bool) -> st.SearchStrategy[dict[str, bool]]:
 )
 @example((b"\x0b", {"labelled": False}), 1)
 @example((b"\xef\xbb\xbf", {"dense": True, "labelled": False}), 1)
-def test_any_text_reads_as_the_twin_reads_it(given: tuple[bytes, dict[str, bool]], chunk: int) -> None:
+def test_any_text_reads_as_the_twin_reads_it(given, chunk):
     """Whole and in pieces."""
     text, how = given
     expected = twin_outcome(text, **how)
@@ -188,7 +183,7 @@ def test_any_text_reads_as_the_twin_reads_it(given: tuple[bytes, dict[str, bool]
     assert outcome(lambda: [*stream_svmlight(text, chunk_bytes=chunk, **arguments(**how))]) == expected
 
 
-def test_seams_between_stretches_do_not_show() -> None:
+def test_seams_between_stretches_do_not_show():
     # Slide a text over the seam, one character at a time.
     row = b"1 1:0.5 22:-1.25 333:7e-3\r\n-1 \n2 4444:3.0 55555:1\n"
     tail = row * 3
@@ -205,7 +200,7 @@ def test_seams_between_stretches_do_not_show() -> None:
 
 
 @pytest.mark.parametrize("chunk", [1000, 65536, 10**6])
-def test_streamed_blocks_know_their_lines(chunk: int) -> None:
+def test_streamed_blocks_know_their_lines(chunk):
     text = b"# head\n" + plain_text(3, 200_000).replace(b" \n", b"\n# between\n")
     whole, parts = read_svmlight(text), list(stream_svmlight(text, chunk_bytes=chunk))
     assert joined(parts) == joined([whole])
@@ -215,7 +210,7 @@ def test_streamed_blocks_know_their_lines(chunk: int) -> None:
     assert [part.first_line for part in parts] == [lines[at] for at in starts]
 
 
-def test_threads_change_nothing_and_scikit_learn_agrees() -> None:
+def test_threads_change_nothing_and_scikit_learn_agrees():
     text = plain_text(4, 1_400_000)
     theirs, labels = load_svmlight_file(io.BytesIO(text), zero_based=False)
     columns = np.asarray(theirs.indices, dtype=np.int32)
@@ -227,7 +222,7 @@ def test_threads_change_nothing_and_scikit_learn_agrees() -> None:
 
 
 @pytest.mark.parametrize("where", [0.001, 0.05, 0.45, 0.5, 0.9])
-def test_threads_name_the_same_line(where: float) -> None:
+def test_threads_name_the_same_line(where):
     lines, rows = plain_text(5, 1_100_000).splitlines(keepends=True), [b"1" + b" 0.5" * 50 + b"\n"] * 6000
     at, middle = int(where * len(lines)), int(where * len(rows))
     lines[at], lines[-1], rows[middle] = b"1 1:0.5 oops\n", b"1 later fault\n", b"1 0.5\n"
@@ -239,7 +234,7 @@ def test_threads_name_the_same_line(where: float) -> None:
         assert len(read_svmlight(b"".join(rows[:middle]), Reading(dense=True), threads=threads)) == middle
 
 
-def test_blocks_are_as_wide_as_the_widest_so_far_and_come_before_a_fault() -> None:
+def test_blocks_are_as_wide_as_the_widest_so_far_and_come_before_a_fault():
     parts = list(stream_svmlight(b"1 9:1\n1 3:1\n1 12:1\n", chunk_bytes=6))
     assert [part.rows.n_columns for part in parts] == [9, 9, 12]
     for chunk in (4, 10, 1000):
@@ -249,7 +244,7 @@ def test_blocks_are_as_wide_as_the_widest_so_far_and_come_before_a_fault() -> No
         assert seen == [1, 2]
 
 
-def test_long_lines_and_tokens() -> None:
+def test_long_lines_and_tokens():
     n, zeros = 600_000, b"0" * 3_000_000
     line = b"1 " + b" ".join(b"%d:%d.25" % (i, i % 10) for i in range(1, n + 1))
     assert len(line) > 5 << 20
@@ -275,7 +270,7 @@ def test_long_lines_and_tokens() -> None:
         (b"1:1234 ", ": the line is longer than 10,000 bytes; expected one row per line"),
     ],
 )
-def test_endless_lines_end(filler: bytes, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_lines_end(filler, message, monkeypatch):
     rest = iter([filler] * 10_000)  # read on without need, it ends
     endless = SimpleNamespace(read=lambda size: next(rest)[:size])
     monkeypatch.setattr(svmlight, "_SUSPICIOUS_LINE", 5_000)
@@ -288,7 +283,7 @@ def test_endless_lines_end(filler: bytes, message: str, monkeypatch: pytest.Monk
 # --- notes and models
 
 
-def test_a_blank_line_without_labels_is_a_row_of_zeros() -> None:
+def test_a_blank_line_without_labels_is_a_row_of_zeros():
     text = b"\n1:1\n \t\r\n# comment\n2:2\n\n"
     data = read_svmlight(text, Reading(unlabelled=True))
     assert data.rows.to_dense().tolist() == [[0, 0], [1, 0], [0, 0], [0, 2], [0, 0]]
@@ -310,7 +305,7 @@ def test_a_blank_line_without_labels_is_a_row_of_zeros() -> None:
 
 
 @pytest.mark.parametrize("how", [{}, {"labelled": False}, {"dense": True}, {"lenient": True}])
-def test_a_model_is_no_data(how: dict[str, bool]) -> None:
+def test_a_model_is_no_data(how):
     for start in (b"svm_type c_svc\n", b"svmfast-model 1 0\n", b"kernel_type rbf\n"):
         for text, expected in ((start + b"x\n", True), (b"# no model\n" + start, False)):
             with pytest.raises(errors.DataFormatError) as caught:
@@ -318,7 +313,7 @@ def test_a_model_is_no_data(how: dict[str, bool]) -> None:
             assert str(caught.value).startswith("<bytes>:1: a model, not data ('") == expected
 
 
-def test_notes_add_up_and_speak() -> None:
+def test_notes_add_up_and_speak():
     text = b"\xef\xbb\xbf# one\n# two\n1 qid:3 1:1 # three\n\n1 2:1 1:1\n"
     stream = stream_svmlight(text, Reading(lenient=True), chunk_bytes=12)
     assert len(list(stream)) >= 2
@@ -340,7 +335,7 @@ entries = st.dictionaries(st.integers(0, 2**31 - 2), finite, max_size=6)
 
 
 @given(st.lists(st.tuples(finite, entries), min_size=1, max_size=8))
-def test_written_and_read_back_bit_for_bit(data: list[tuple[float, dict[int, float]]]) -> None:
+def test_written_and_read_back_bit_for_bit(data):
     rows = [sorted(row.items()) for _, row in data]
     labels = np.array([label for label, _ in data])
     table = as_rows(rows, max((row[-1][0] + 1 for row in rows if row), default=0))
@@ -349,7 +344,7 @@ def test_written_and_read_back_bit_for_bit(data: list[tuple[float, dict[int, flo
     assert joined([read_svmlight(file.getvalue())]) == joined([Dataset(table, labels, "", 1, Notes())])
 
 
-def test_written_text_is_plain_and_can_be_read() -> None:
+def test_written_text_is_plain_and_can_be_read():
     rows, files = Rows.from_dense([[1.0, 0.5], [0.0, -2e-9]]), [io.BytesIO(), io.BytesIO()]
     write_svmlight(files[0], rows, [1, -1])
     write_svmlight(files[1], rows[1:], [-1], zero_based=True)
@@ -361,7 +356,7 @@ def test_written_text_is_plain_and_can_be_read() -> None:
             write_svmlight(io.BytesIO(), rows, labels)
 
 
-def test_the_core_checks_what_it_is_given() -> None:
+def test_the_core_checks_what_it_is_given():
     tokenizer = SvmlightTokenizer(False, False, False, False, 1)
     with pytest.raises(IndexError, match="no padding"):
         tokenizer.feed(bytearray(b"1 1:1\n"), 0, 6, 1)

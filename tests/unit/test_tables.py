@@ -1,14 +1,10 @@
 """Tables: columns by name, every type that can be a feature, errors with file, column and row."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import sys
 from datetime import datetime
 from decimal import Decimal
-from pathlib import Path
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -34,12 +30,12 @@ NAMES = [f"f{number}" for number in range(1, 31)]
 EXACT = model("breast_c_rbf")
 
 
-def table(**more: Any) -> pa.Table:
+def table(**more):
     columns = {"label": ROWS.labels.astype(np.int8), **dict(zip(NAMES, DENSE.T, strict=True))}
     return pa.table({**columns, **more})
 
 
-def written(folder: Path, form: str, content: pa.Table | str) -> Path:
+def written(folder, form, content):
     path = folder / f"rows.{form}"
     if isinstance(content, str):
         path.write_text(content)
@@ -54,19 +50,19 @@ def written(folder: Path, form: str, content: pa.Table | str) -> Path:
     return path
 
 
-def identity(*names: str, **more: Any) -> Scaling:
+def identity(*names, **more):
     """A scaling that changes nothing but names the columns."""
     return Scaling(offset=np.zeros(len(names)), factor=np.ones(len(names)), feature_names=names, **more)
 
 
-def same(found: Rows, dense: Any) -> bool:
+def same(found, dense):
     expected = Rows.from_dense(dense)
     arrays = ((one.indptr, one.indices, one.values) for one in (found, expected))
     return all(map(np.array_equal, *arrays))
 
 
 @pytest.mark.parametrize("form", ["parquet", "arrow", "arrows", "csv", "tsv", "csv.gz"])
-def test_every_form_gives_the_rows(tmp_path: Path, form: str) -> None:
+def test_every_form_gives_the_rows(tmp_path, form):
     path = written(tmp_path, form, table())
     found = read_data(path, Reading())
     assert same(found.rows, DENSE)
@@ -79,7 +75,7 @@ def test_every_form_gives_the_rows(tmp_path: Path, form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "arrow"])
-def test_columns_are_found_by_name_whatever_their_order(tmp_path: Path, form: str) -> None:
+def test_columns_are_found_by_name_whatever_their_order(tmp_path, form):
     order = np.random.default_rng(0).permutation([*NAMES, "label", "city", "day"])
     shuffled = table(city=["x"] * len(ROWS), day=DENSE[:, 0]).select(list(order))
     path = written(tmp_path, form, shuffled)
@@ -106,13 +102,13 @@ FIVE = np.array([0.0, 1, 1, 0, 1])
     ],
     ids=lambda column: str(column.type),
 )
-def test_numbers_of_any_type_are_features(tmp_path: Path, column: pa.Array) -> None:
+def test_numbers_of_any_type_are_features(tmp_path, column):
     made = pa.table({"label": [1, 2, 1, 2, 1], "a": column, "b": [0.0, 0.5, 0.0, -2.5, 1.0]})
     expected = np.column_stack([FIVE, made["b"]])
     assert same(read_data(written(tmp_path, "parquet", made), Reading()).rows, expected)
 
 
-def changed(row: int, value: Any, name: str = "f2") -> pa.Table:
+def changed(row, value, name="f2"):
     """Return the table with one other value, in a column of text for a string."""
     values = table()[name].to_pylist()
     values[row] = value
@@ -145,7 +141,7 @@ DAMAGED = "damaged, or of an unknown format (ArrowInvalid: Parquet magic bytes n
         ("PAR1" + "x" * 500, f": {DAMAGED}; expected a whole Parquet, Arrow or CSV file", None),
     ],
 )
-def test_a_table_is_refused(content: Any, message: str, scale: Scaling | None, tmp_path: Path) -> None:
+def test_a_table_is_refused(content, message, scale, tmp_path):
     path = written(tmp_path, "csv" if message[1].isdigit() else "parquet", content)
     kind = DataFormatError if " not " in message.partition("(")[0] else TableError
     with pytest.raises(kind) as caught:
@@ -168,7 +164,7 @@ def test_a_table_is_refused(content: Any, message: str, scale: Scaling | None, t
         ("txt", "label\ta\tb\r\n1\t0.5\t0\r\n2\t0\t1\r\n", {}, [[0.5, 0], [0, 1]], [1, 2]),
     ],
 )
-def test_csv(name: str, text: str, how: Any, rows: Any, labels: Any, tmp_path: Path) -> None:
+def test_csv(name, text, how, rows, labels, tmp_path):
     """Tables are known by their line of names, whatever they are called."""
     found = read_data(written(tmp_path, name, text), Reading(**how))
     assert same(found.rows, rows)
@@ -176,7 +172,7 @@ def test_csv(name: str, text: str, how: Any, rows: Any, labels: Any, tmp_path: P
     assert found.first_line == 1 + text.startswith(("label", "\ufeff"))
 
 
-def test_the_remembered_column_of_labels_is_used_where_it_is(tmp_path: Path) -> None:
+def test_the_remembered_column_of_labels_is_used_where_it_is(tmp_path):
     path = written(tmp_path, "csv", table(state=DENSE[:, 1]))
     labels = [read_data(path, Reading(scale=STATE, label=name)).labels for name in (None, "label")]
     np.testing.assert_array_equal(labels, [DENSE[:, 1], ROWS.labels])
@@ -186,7 +182,7 @@ def test_the_remembered_column_of_labels_is_used_where_it_is(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("form", ["parquet", "arrow", "csv"])
-def test_groups_of_long_words_do_not_depend_on_the_blocks(form: str) -> None:
+def test_groups_of_long_words_do_not_depend_on_the_blocks(form):
     """A group ends early, at the same row, wherever the input's blocks end."""
     words = pa.table({"w": ["x" * (1 << 18 + i % 3) for i in range(150)]})
     found = []
@@ -203,7 +199,7 @@ def test_groups_of_long_words_do_not_depend_on_the_blocks(form: str) -> None:
         assert parquet.read_table(io.BytesIO(found[0])).equals(words)
 
 
-def test_without_pyarrow_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyarrow_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingPackageError, match=r"^tables .*are read and written by pyarrow, which"):
         read_data(b"label,a\n1,2\n", Reading())
@@ -215,7 +211,7 @@ def test_without_pyarrow_one_line_says_what_to_install(monkeypatch: pytest.Monke
 PLAIN = table().drop_columns(["label"])
 
 
-def test_objects_of_other_packages() -> None:
+def test_objects_of_other_packages():
     frame = PLAIN.to_pandas()
     indexed = frame.set_index(pandas.Index([f"row {i}" for i in range(N)], name="id"))
     relation = duckdb.connect().from_arrow(PLAIN)
@@ -227,7 +223,7 @@ def test_objects_of_other_packages() -> None:
         assert np.array_equal(found.decisions, expected.decisions), type(given)
 
 
-def test_a_series_is_refused_in_one_line() -> None:
+def test_a_series_is_refused_in_one_line():
     predictor, frame = svmfast.Predictor(EXACT), PLAIN.to_pandas()
     for one in (frame["f1"], polars.from_arrow(PLAIN)["f1"], frame.iloc[0]):
         with pytest.raises(WrongTypeError, match=r"^the data is a Series; expected an array of numbers, "):
@@ -237,7 +233,7 @@ def test_a_series_is_refused_in_one_line() -> None:
             predictor.answer(column)
 
 
-def test_a_models_names_choose_the_columns() -> None:
+def test_a_models_names_choose_the_columns():
     exact = svmfast.load_model(EXACT)
     named = ScaledModel(exact, identity(*NAMES))
     order = np.random.default_rng(1).permutation([*NAMES, "extra"])
