@@ -5,6 +5,7 @@ import functools
 import shutil
 import subprocess
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -56,15 +57,8 @@ def compile_together(exports, folder):
         (folder / f"{prefix}.h").write_bytes(export.data)
     (folder / "all.c").write_text("".join(f'#include "{prefix}.h"\n' for prefix in exports) + NOTHING)
     tests = [f"-D{prefix.upper()}_TEST" for prefix in exports]
-    for way in WAYS:
-        _accepts(folder, way, "all.c")
-        _accepts(folder, way, *tests, "all.c")
-
-
-def _accepts(folder, way, *arguments):
-    """Assert that a compiler, if it is available, accepts a file without a warning."""
-    if shutil.which(way) is not None:
-        command = [*WAYS[way], *WARNINGS, *arguments, "-c", "-o", "empty.o"]
+    for way, more in product(filter(shutil.which, WAYS), ((), tests)):
+        command = [*WAYS[way], *WARNINGS, *more, "all.c", "-c", "-o", "empty.o"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, (command, done.stderr[:2000])
 
@@ -80,12 +74,9 @@ class Compiled:
     folder: Path
 
     def _dense(self, rows):
-        table = np.zeros((len(rows), self.features))
-        at = np.repeat(np.arange(len(rows)), np.diff(rows.indptr))
-        known = rows.indices < self.features
-        table[at[known], rows.indices[known]] = rows.values[known]
         with np.errstate(over="ignore"):
-            return np.ascontiguousarray(table.astype(self.dtype))
+            table = rows.to_dense(max(self.features, rows.n_columns)).astype(self.dtype)
+            return np.ascontiguousarray(table[:, : self.features])
 
     def _call(self, name, rows, out):
         x = self._dense(rows) if isinstance(rows, Rows) else np.ascontiguousarray(rows, self.dtype)

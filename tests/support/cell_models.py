@@ -22,14 +22,14 @@ def one_function(d, order, coefficients, about="centre", center=None, **changes)
         "n_features": d,
         "features": np.arange(d),
         "about": about,
+    }
+    known |= {
         "centers": centers,
         "orders": np.full((len(centers), 1), order, dtype=np.int32),
-        "coefficients": np.array(coefficients),
         "rho": np.zeros(1),
-        "sv_squared_norm": 1.0,
-        "sv_squared_norms": np.ones(len(centers)),
     }
-    return PolynomialModel(**{**known, **changes})
+    known |= {"coefficients": np.array(coefficients), "sv_squared_norm": 1.0}
+    return PolynomialModel(**{**known, "sv_squared_norms": np.ones(len(centers)), **changes})
 
 
 def exact_model(seed, classes, n, d, gamma, *, density=1.0):
@@ -51,20 +51,13 @@ def in_cells(model, centers, orders, about):
             zero = about == "zero"
             packed.append(gaussian_coefficients(points, beta, gamma, center, order, about_zero=zero))
             moved, rho = np.zeros(order + 1), float(model.rho[p])
-            rounding = gaussian_rounding(
-                points, beta, gamma, center, packed[-1], moved, rho, order=order, about_zero=zero
-            )
+            numbers = (points, beta, gamma, center, packed[-1], moved, rho)
+            rounding = gaussian_rounding(*numbers, order=order, about_zero=zero)
             tail = residual_tail(points, beta, gamma, center, order, top=top)
             degrees[cell, p], rest[cell, p] = certificate(rounding, order, tail)
     squares = [((sums.points - center) ** 2).sum(axis=1).max() for center in centers]
     numbers = {"orders": orders.astype(np.int32), "rho": model.rho, "sv_squared_norms": np.array(squares)}
-    return one_function(
-        *(model.n_features, 0, np.concatenate(packed), about, np.ascontiguousarray(centers)),
-        head=model.head,
-        gamma=gamma,
-        features=sums.features,
-        sv_squared_norm=float((sums.points**2).sum(axis=1).max()),
-        bound_degrees=degrees,
-        bound_rest=rest,
-        **numbers,
-    )
+    numbers |= {"gamma": gamma, "features": sums.features, "bound_degrees": degrees, "bound_rest": rest}
+    numbers["sv_squared_norm"] = float((sums.points**2).sum(axis=1).max())
+    at = np.ascontiguousarray(centers)
+    return one_function(model.n_features, 0, np.concatenate(packed), about, at, head=model.head, **numbers)

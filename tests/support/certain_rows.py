@@ -37,10 +37,7 @@ def rows_of(exact, file, rng, n):
 
 
 def check_the_same_rows_are_certain(computation, file, rows):
-    """Compare a file with its twin at rows next to each other of which one is certain.
-
-    If the two bounds differ by more than a few roundings, one of these rows shows it.
-    """
+    """Compare a file with its twin at rows next to each other of which one is certain."""
     bound = bound_of(computation, file.dtype)
 
     def rule(at):

@@ -16,7 +16,6 @@ from svmfast.votes import pair_numbers
 
 
 def exp(t):
-    """Compute the exponential of arguments of at most 0; it is 0 below the smallest argument."""
     least, log2e, high, low, degree, bias = EXP[t.dtype]
     real = t.dtype.type
     inside = np.where(t >= real(least), t, real(0))
@@ -31,7 +30,6 @@ def exp(t):
 
 
 def tanh(x):
-    """Compute the hyperbolic tangent: a continued fraction near 0, elsewhere from exponentials."""
     real = x.dtype.type
     square = x * x
     fraction = np.full_like(x, real(19))
@@ -45,7 +43,6 @@ def tanh(x):
 
 
 def power(base, degree):
-    """Compute integer powers as LIBSVM's ``powi``: repeated squaring, from the lowest bit on."""
     out = np.ones_like(base)
     while degree > 0:
         if degree % 2:
@@ -57,8 +54,7 @@ def power(base, degree):
 
 def root(s):
     """Compute the square root by Heron's method, with half the exponent as the initial estimate."""
-    real = s.dtype.type
-    single = s.dtype == np.float32
+    real, single = s.dtype.type, s.dtype == np.float32
     bits = np.ascontiguousarray(s).view(np.uint32 if single else np.uint64)
     start = (bits >> 1) + (np.uint32(0x1FC00000) if single else np.uint64(0x1FF8000000000000))
     y = start.astype(bits.dtype).view(s.dtype)
@@ -69,10 +65,7 @@ def root(s):
 
 
 def values(computation, rows, dtype=np.float64):
-    """Compute decision values ``(n, p)``, cells ``(n,)`` and squared distances from the cells' centers.
-
-    The distances are 0 if the values are not polynomials.
-    """
+    """Decision values ``(n, p)``, cells, squared distances from their centers (0 without polynomials)."""
     kind, about = np.dtype(dtype), computation.values
     with np.errstate(all="ignore"):
         z, rest = variables(computation, rows, kind)
@@ -117,7 +110,6 @@ def _sums(values, cell, z, rest):
 
 
 def kernel_values(values, measured, gamma):
-    """Compute kernel values from distances or products."""
     real = measured.dtype.type
     if values.kernel in ("rbf", "laplacian"):
         return exp(-gamma * measured)
@@ -129,7 +121,6 @@ def kernel_values(values, measured, gamma):
 
 def _pseudo(values, cell, measured, k, gamma, out):
     pseudo = values.pseudo
-    assert pseudo is not None
     kind, part = k.dtype, part_of(pseudo.sizes, cell)
     coef = pseudo.coef[:, part].astype(kind)
     if pseudo.kind == "poly":

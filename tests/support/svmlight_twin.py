@@ -26,14 +26,11 @@ def number(token, line):
 
 
 def parse(text, *, zero_based=False, precomputed=False, dense=False, lenient=False, labelled=True):
-    """Return labels, rows as lists of (column, value), and the width; or raise TwinError."""
     text = text.removeprefix(b"\xef\xbb\xbf")
     lines = text.split(b"\n")
     if lines[-1] == b"":
         lines.pop()
-    labels = []
-    rows = []
-    width, row_width = 0, None
+    labels, rows, width, row_width = [], [], 0, None
     least = 0 if zero_based or precomputed else 1
     for at, raw in enumerate(lines, start=1):
         line = raw.removesuffix(b"\r")
@@ -47,22 +44,16 @@ def parse(text, *, zero_based=False, precomputed=False, dense=False, lenient=Fal
                 raise TwinError(at, "blank")
         if dense:
             entries, columns = dense_row(body, at, labelled, labels)
-            if row_width is None:
-                row_width = columns
-            if columns != row_width:
-                raise TwinError(at, "row width")
         else:
             tokens = [t for t in re.split(rb"[ \t]+", body) if t]
             labels.append(number(tokens.pop(0), at) if labelled else math.nan)
             entries = sparse_row(tokens, at, least, lenient, precomputed, zero_based)
             columns = entries[-1][0] + 1 if entries else 0
-            if precomputed:
-                if [c for c, _ in entries] != list(range(len(entries))) or not entries:
-                    raise TwinError(at, "precomputed row")
-                if row_width is None:
-                    row_width = len(entries)
-                if len(entries) != row_width:
-                    raise TwinError(at, "row width")
+            if precomputed and ([c for c, _ in entries] != list(range(len(entries))) or not entries):
+                raise TwinError(at, "precomputed row")
+        row_width = columns if row_width is None else row_width
+        if (dense or precomputed) and columns != row_width:
+            raise TwinError(at, "row width")
         if b"\r" in line:
             raise TwinError(at, "carriage return")
         rows.append(entries)
@@ -71,9 +62,7 @@ def parse(text, *, zero_based=False, precomputed=False, dense=False, lenient=Fal
 
 
 def sparse_row(tokens, at, least, lenient, precomputed, zero_based):
-    entries = []
-    seen = set()
-    highest = -1
+    entries, seen, highest = [], set(), -1
     for place, token in enumerate(tokens):
         index_text, colon, value_text = token.partition(b":")
         if not colon:

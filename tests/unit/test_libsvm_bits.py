@@ -25,8 +25,6 @@ from svmfast.models.certified import certified_rows, first_proven, label_margins
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.requirements import Columns
-from svmfast.models.routed import RoutedModel
-from svmfast.routing import flat_tree
 from svmfast.rows import Rows
 
 
@@ -97,16 +95,6 @@ def test_the_vote_beside_probabilities_is_svm_predicts(tmp_path):
     assert answer(many, row, columns=Columns(probability=True)).voted.tolist() == [-1.0]
 
 
-@pytest.mark.parametrize("n", [1000, 20000])
-def test_entries_that_the_model_lacks_count_in_routed_cells_too(n):
-    model, row = crowded(n)
-    tree = (np.ones(1), flat_tree(1), np.zeros((1, 1)))
-    numbers = (model.sv, np.array([2]), model.sv_coef, model.rho[None], model.nr_sv[None])
-    routed = RoutedModel(HEAD, "rbf", *tree, *numbers)
-    assert routed._cells is not None
-    assert routed.decision_values(row).tolist() == libsvm_twin.decision_values(model, row).tolist()
-
-
 def random_model(rng, kind, d, scale, other, size):
     """Two classes; kernel arguments of about 1 if gamma allows, coefficients of `size`."""
     product = max(scale * (scale if kind == "rbf" else other), 1e-300)
@@ -161,11 +149,8 @@ def test_a_value_or_bound_that_is_not_finite_certifies_nothing(name, value, boun
     assert not proven_signs(values, bounds)[0, 0]
     if not (head.is_regression or np.isfinite(value)):
         assert label_margins(head, values).tolist() == [0.0]
-    assert proven_signs(np.array([-0.5, 0.5, 0.0]), np.array([0.4, 0.5, 0.0])).tolist() == [
-        True,
-        False,
-        False,
-    ]
+    signs = proven_signs(np.array([-0.5, 0.5, 0.0]), np.array([0.4, 0.5, 0.0]))
+    assert signs.tolist() == [True, False, False]
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -297,17 +282,13 @@ def test_regression_is_within_its_tolerance_of_svm_predict(path, tolerance):
 def test_single_precision_is_not_tried_where_it_does_not_meet_the_tolerance(monkeypatch):
     """It would be done for nothing. Whether it is depends on the model alone, not on the other rows."""
     problem = Problem(1, 150, 9, 1, 0.1, 1.0, 1.0, True)
-    made, rows = expansion(problem, 1), Rows.from_dense(problem.test)
+    made, rows, asked = expansion(problem, 1), Rows.from_dense(problem.test), []
     sample = made.sv.take(np.arange(0, 150, 3))
     limit = float(np.sort(made._single(sample)[1][:, 0])[len(sample) // 4])
-    asked, original = [], {name: getattr(KernelExpansion, name) for name in ("_single", "_double")}
-    for name in original:
-
-        def counted(self, *args, name=name, **kw):
-            asked.append(name)
-            return original[name](self, *args, **kw)
-
-        monkeypatch.setattr(KernelExpansion, name, counted)
+    for name in ("_single", "_double"):
+        original = getattr(KernelExpansion, name)
+        count = lambda *args, name=name, original=original, **kw: asked.append(name) or original(*args, **kw)  # noqa: E731
+        monkeypatch.setattr(KernelExpansion, name, count)
     rounded_values(replace(made), rows, limit * 0.999)
     assert asked == ["_single", "_double"]  # the sample, then double precision
     above = replace(made)

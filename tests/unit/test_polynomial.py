@@ -96,10 +96,7 @@ def test_wide_models_translate_columns_without_a_table():
     [
         *[("gamma", -1.0), ("about", "nowhere"), ("rho", np.zeros(2)), ("sv_squared_norms", np.zeros(2))],
         *[("features", np.arange(8)), ("features", np.arange(9)[::-1]), ("coefficients", np.zeros(7))],
-        *[
-            ("orders", np.full(shape, k, np.int32))
-            for shape, k in (((2, 3), 0), ((3, 3), -1), ((3, 3), 2**31 - 1))
-        ],
+        *[("orders", np.full((n, 3), k, np.int32)) for n, k in ((2, 0), (3, -1), (3, 2**31 - 1))],
     ],
 )
 def test_contradictions_are_refused(field, value):

@@ -87,25 +87,18 @@ LARGE = np.full((1, 4), 10**400, dtype=object)
         (svmfast.predict, [PLAIN, LARGE], "the data is a ndarray; expected an array of numbers"),
         (svmfast.compare, [{"": PLAIN}, X[:1], LARGE[0, :1]], "`labels`: .* too large .*; expected numbers$"),
         (svmfast.train, [X[:1], [object()]], "`labels` holds an object of type object; expected numbers or"),
-        (svmfast.train, [X[:1], [b"a"]], "`labels` holds an object of type bytes_; expected numbers or"),
         (Rows, [[0, 10**9], [0], [1.0], 30], "indptr does not ascend within 0 to 1, the number of entries"),
-        (Rows, [[-1, 1], [0], [1.0], 30], "indptr does not ascend"),
         (Rows, [[0, 2, 1, 2], [0, 1], [1.0, 2.0], 30], "indptr does not ascend"),
         (Rows, [[0, 2**63 - 1, -(2**63), 1], [0], [1.0], 30], "indptr does not ascend"),
         (Rows, [np.array([0, 2**64 - 1], np.uint64), [0], [1.0], 30], "indptr does not ascend"),
         (Rows, [[], [], [], 30], "are inconsistent: they have 0, 0 and 0 entries"),
         (Rows, [[0, 1], [30], [1.0], 30], "column 30 is out of range for 30 columns"),
-        (Rows, [[0, 1], [-1], [1.0], 30], "column -1 is out of range for 30 columns"),
         (Rows, [[0, 1], [2**32], [1.0], BIG], "column 4294967296 is out of range for 2,147,483,647 columns"),
         (Rows, [[0, 1], np.array([2**63], np.uint64), [1.0], BIG], "column 9223372036854775808"),
         (Rows, [[0, 1], [0], [1.0], 2**31], "2,147,483,648 columns; at most 2,147,483,647"),
         (Rows, [[0, 1], [0], [1.0], -1], "-1 columns"),
         (Rows, [[0, 1, 3], [0, 4, 4], [1, 2, 3], 30], "the columns of row 2 are not in ascending order"),
-        (
-            Rows,
-            [[[0, 1]], [0], [1], 30],
-            "indptr is a 2-dimensional array of int64; .* dimension of integers",
-        ),
+        (Rows, [[[0, 1]], [0], [1], 30], "indptr is a 2-dimensional array of int64; .* of integers"),
         (Rows, [[0, 1], [0.5], [1.0], 30], "indices is a 1-dimensional array of float64"),
         (Rows, [[0, 1], [0], [1j], 30], "values is a 1-dimensional array of complex128; .* of numbers"),
     ],
@@ -202,7 +195,6 @@ MASKED = np.ma.masked_array(np.ones((4, 4)), np.eye(4))
         ([*MASKED], "has masked values; fill them, or leave their rows out"),
         (MASKED + 1j, "is an array of complex128; expected real numbers"),
         (np.zeros((4, 4), "M8[D]"), r"is an array of datetime64\[D\]; expected real numbers"),
-        (np.zeros((4, 4), "m8[s]"), r"is an array of timedelta64\[s\]; expected real numbers"),
         (np.full((4, 4), None), "holds None, which is not a number"),
         (np.array([[np.timedelta64(1, "D")] * 4] * 4, dtype=object), "holds .*timedelta64.*, which is not"),
     ],
@@ -213,11 +205,9 @@ def test_no_part_of_a_value_is_dropped(values, message):
         svmfast.predict(PLAIN, values)
     with pytest.raises(OptionError, match=f"^the array {message}"):
         as_rows(values)
-    for train in (svmfast.train, svmfast.linear):
+    for read in (svmfast.train, svmfast.linear, partial(svmfast.compare, {"model": PLAIN})):
         with pytest.raises(OptionError, match=f"^`labels` {message}"):
-            train(np.eye(4), values[0])
-    with pytest.raises(OptionError, match=f"^`labels` {message}"):
-        svmfast.compare({"model": PLAIN}, np.eye(4), values[0])
+            read(np.eye(4), values[0])
 
 
 FEW = r"^the data have 3 columns; expected at least 4, the number of the model's features$"

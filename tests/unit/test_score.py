@@ -14,7 +14,7 @@ from svmfast.evaluation.skill import better_than_chance
 from svmfast.formats.model_files import load_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.common.cross_validation import fold_numbers
-from svmfast.methods.common.equal_rows import Counted, frequent_groups, quantiles, row_keys, rows_aside
+from svmfast.methods.common.equal_rows import Counted, quantiles, row_keys, rows_aside
 from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.compressor import Compressor
 from svmfast.rows import Rows
@@ -131,10 +131,6 @@ def test_figures_of_values():
     found = loss(predicted, exact, target, regression=True)
     assert found.lost.value == pytest.approx(300)  # 0.04 for 0.01
     assert found.differing.value == pytest.approx(100 * 0.1 / exact.std())
-    assert {*found.to_dict()} == {
-        *("rows", "mse", "scc", "rmse", "mae", "r2", "values_differing_percent"),
-        *("values_differing_percent_interval", "mse_increase_percent", "mse_increase_percent_interval"),
-    }
     same = loss(exact, exact, target, regression=True)
     assert (same.lost.value, same.differing.value) == (0, 0)
     # Values of which none is above 0 differ as much as those with the other sign.
@@ -193,34 +189,10 @@ def test_an_interval_covers(draw, truth, high):
     assert covered >= (0.94 if high == 100 else 0.93) * 1500
 
 
-@pytest.mark.parametrize(
-    ("count", "share", "unequal"), [(0, 0, 0), (40, 0.9, 0), (6, 0.3, 0.5), (700, 1, 0.05)]
-)
-def test_the_interval_covers_the_share_of_rows(count, share, unequal):
-    """`count` rows can repeat, which are this share of all, and their labels may differ."""
-    covered, n, other, rng = 0, 3000, 0.03, np.random.default_rng(0)
-    shares = np.full(count, share / max(1, count))
-    for _ in range(300):
-        differ = (rng.random(count) < unequal).astype(float)
-        *drawn, single = rng.multinomial(n, [*shares, max(0.0, 1 - shares.sum())])
-        seen = np.array(drawn) > 0
-        times = np.concatenate([np.array(drawn)[seen], np.ones(single)])
-        found = np.concatenate([differ[seen], (rng.random(single) < other).astype(float)])
-        frequent = frequent_groups(np.repeat(np.arange(len(times)), times.astype(int)))
-        held = ~frequent & (rng.random(len(times)) < 0.1)
-        own = np.concatenate([found[held], found[frequent]])
-        _, low, high = Counted.of(times, held, frequent).share(own)
-        covered += low <= shares @ differ + (1 - shares.sum()) * other <= high
-        assert count == 700 or high - low < 0.1
-    assert covered >= 0.93 * 300
-
-
 def test_skill():
     rng = np.random.default_rng(0)
-    skilled = partial(better_than_chance, regression=False)
-    target = rng.integers(0, 10, 2000).astype(float)
+    skilled, target = partial(better_than_chance, regression=False), rng.integers(0, 10, 2000).astype(float)
     assert skilled(np.where(rng.random(2000) < 0.3, target, rng.integers(0, 10, 2000)), target)
-    assert not skilled(rng.permutation(target), target)
     assert not skilled(np.full(2000, 3.0), target)
     # Rare classes: 97 of 100 right can be chance, and 98 may be skill.
     rare = np.where(np.arange(1000) < 30, 1.0, -1.0)
@@ -228,8 +200,7 @@ def test_skill():
     assert skilled(np.where(np.arange(1000) < 15, 1.0, -1.0), rare)
     # Worse than chance, and a single class, for which any right label counts.
     assert not skilled(-rare, rare)
-    assert skilled(rare, np.ones(1000))
-    assert not skilled(rare, np.zeros(1000))
+    assert [skilled(rare, np.full(1000, one)) for one in (1.0, 0.0)] == [True, False]
     # A few rows cannot show much and do not have to.
     assert skilled(np.array([1.0, 2.0, 2.0]), np.array([1.0, 2.0, 1.0]))
     # Chance passes for skill about one time in forty: two standard deviations.
@@ -292,8 +263,6 @@ def test_frequent_rows_are_counted_and_may_be_fitted():
     ours, theirs = (one.head.predict(one.decision_values(rows[:8])) for one in (made, exact))
     share = (ours != theirs) @ (21.0 + np.arange(8)) / len(often)
     assert held.labels_differing_percent >= 100 * share
-    assert f"{held.frequent_rows:,} that occur 10 times or more" in "\n".join(report.lines())
     # Copies of a file are no independent draws.
     split = Compressor(exact, Rows.concatenate([rows] * 12), options=CompressOptions()).split
-    assert not len(split.frequent)
-    assert split.state.times.min() >= 12
+    assert (len(split.frequent), split.state.times.min()) == (0, 12)
