@@ -28,19 +28,16 @@ needs_compiler = pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc:
 
 WRAPPER = """
 #include "model.h"
-void decisions(const model_real *x, int n, model_real *out);
 void decisions(const model_real *x, int n, model_real *out) {
     for (int i = 0; i < n; ++i)
         model_decision(x + (size_t)i * MODEL_FEATURES, out + (size_t)i * MODEL_FUNCTIONS);
 }
 #ifdef ANSWER
-void answers(const model_real *x, int n, double *out);
 void answers(const model_real *x, int n, double *out) {
     for (int i = 0; i < n; ++i) out[i] = (double)ANSWER(x + (size_t)i * MODEL_FEATURES);
 }
 #endif
 #ifdef MODEL_HAS_CERTAIN
-void certain(const model_real *x, int n, int *out);
 void certain(const model_real *x, int n, int *out) {
     for (int i = 0; i < n; ++i) out[i] = model_certain(x + (size_t)i * MODEL_FEATURES, 0);
 }
@@ -65,8 +62,6 @@ def compile_together(exports, folder):
 
 @dataclass
 class Compiled:
-    """An exported file as a loaded library."""
-
     loaded: ctypes.CDLL
     features: int
     functions: int

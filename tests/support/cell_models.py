@@ -23,11 +23,8 @@ def one_function(d, order, coefficients, about="centre", center=None, **changes)
         "features": np.arange(d),
         "about": about,
     }
-    known |= {
-        "centers": centers,
-        "orders": np.full((len(centers), 1), order, dtype=np.int32),
-        "rho": np.zeros(1),
-    }
+    orders = np.full((len(centers), 1), order, dtype=np.int32)
+    known |= {"centers": centers, "orders": orders, "rho": np.zeros(1)}
     known |= {"coefficients": np.array(coefficients), "sv_squared_norm": 1.0}
     return PolynomialModel(**{**known, "sv_squared_norms": np.ones(len(centers)), **changes})
 

@@ -29,7 +29,6 @@ def near_the_boundary(file, rows):
 
 
 def rows_of(exact, file, rng, n):
-    """Support vectors, moved."""
     vectors = exact.sv.to_dense(file.features)
     spread = vectors.std(axis=0) + 0.01
     out = vectors[rng.integers(len(vectors), size=n)] + rng.normal(size=(n, file.features)) * spread
@@ -37,7 +36,6 @@ def rows_of(exact, file, rng, n):
 
 
 def check_the_same_rows_are_certain(computation, file, rows):
-    """Compare a file with its twin at rows next to each other of which one is certain."""
     bound = bound_of(computation, file.dtype)
 
     def rule(at):

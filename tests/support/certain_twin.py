@@ -18,7 +18,6 @@ def certain(computation, bound, decisions, cells, squared):
 
 
 def error_bounds(computation, bound, decisions, cells, squared):
-    """Bound the distances of the exact model's values from the file's, ``(n, p)``."""
     values, precision, real = computation.values, bound.precision, squared.dtype.type
     u, gamma, n_terms = real(precision.unit), real(values.gamma), real(computation.n_features + 8)
     with np.errstate(all="ignore"):

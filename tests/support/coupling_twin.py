@@ -4,7 +4,6 @@ import numpy as np
 
 
 def libsvm_coupling(r):
-    """multiclass_probability of LIBSVM, loop by loop: r (k, k) -> p (k,)."""
     k = len(r)
     q, p, eps = np.zeros((k, k)), np.full(k, 1 / k), 0.005 / k
     for t in range(k):

@@ -9,8 +9,6 @@ MAX_INDEX = 2**31 - 1
 
 
 class TwinError(Exception):
-    """Line `line` breaks a rule."""
-
     def __init__(self, line, why):
         super().__init__(line, why)
         self.line = line

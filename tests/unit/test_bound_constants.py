@@ -126,7 +126,6 @@ def test_single_precision_of_many_features(d, sizes):
 
 
 def test_single_precision_of_a_pair_with_tiny_coefficients():
-    """They underflow beside those of the other pairs."""
     coef = np.array([[1e-46, -1e-46, -1.0], [1.0, 1.0, -1.0]])
     twin = SingleTwin(1.0, np.array([[1.0, 0.3], [0.5, 1.0], [0.2, 0.1]]), coef, [1, 1, 1], np.zeros(3))
     bounds = twin.engine.single_values(Rows.from_dense([[0.9, 0.7]]))[1][0]
@@ -134,7 +133,6 @@ def test_single_precision_of_a_pair_with_tiny_coefficients():
 
 
 def bound_of_dot_kernel(kernel, sv, coef, rho, z):
-    """Return the bound of single precision for one function, and the engine's."""
     engine = DecisionEngine(kernel, Rows.from_dense(sv), coef[None], np.array([rho]), None)
     n, d = len(sv), int(sv.any(axis=0).sum())
     x, norm = np.sqrt((sv**2).sum(axis=1)).max(), np.linalg.norm(z)

@@ -139,9 +139,8 @@ def test_numbers_of_another_format_are_refused(precision, tmp_path):
     done = ran(tmp_path, *WAYS["gcc"], "-fsingle-precision-constant", "-fsyntax-only", "model.h")
     assert ("model_needs_no_single_precision_constant_" in done.stderr) == (precision == "double")
     digits = {"float": "FLT", "double": "DBL"}[precision] + "_MANT_DIG"
-    (tmp_path / "m.c").write_text(
-        f'#include <float.h>\n#undef {digits}\n#define {digits} 11\n#include "model.h"'
-    )
+    changed = f"#include <float.h>\n#undef {digits}\n#define {digits} 11\n"
+    (tmp_path / "m.c").write_text(f'{changed}#include "model.h"')
     done = ran(tmp_path, *WAYS["gcc"], "-fsyntax-only", "m.c")
     assert f'#error "this file needs a {precision} of ' in done.stderr
 
@@ -166,14 +165,12 @@ TEXTS = st.one_of(st.sampled_from(INJECTED), MIXED, st.text(max_size=20))
 
 def exported(text, language):
     """Export with this text in every place that takes text from outside."""
-    names = [
-        f"{text.encode('utf-8', 'replace').decode()}{i}" for i in range(4)
-    ]  # only files may not be UTF-8
-    accuracy = Accuracy(2, f"rows of {text}", 0, 0.0, 1.0)
-    origin, test = (
-        {"parameters": text, f"key {text}": "value"},
-        CheckedRows(np.zeros((2, 4)), np.array([1.0, 2.0])),
-    )
+    known = text.encode("utf-8", "replace").decode()  # only file names may not be UTF-8
+    names = [f"{known}{i}" for i in range(4)]
+    apart = {"labels_differing": 0, "max_abs_error": 0.0, "max_abs_value": 1.0}
+    accuracy = Accuracy(rows=2, of=f"rows of {text}", **apart)
+    origin = {"parameters": text, f"key {text}": "value"}
+    test = CheckedRows(np.zeros((2, 4)), np.array([1.0, 2.0]))
     settings = Settings("model", np.dtype(np.float32), origin, accuracy, test, tuple(names))
     computation = replace(COMPUTATION, class_names=tuple(names[:3]))
     return LANGUAGES[language].module().write(computation, settings)[0], names

@@ -64,16 +64,6 @@ def test_certain_labels_are_the_exact_models(name, precision, contracted, tmp_pa
     assert wrong or precision == "double" or "linear" not in name
 
 
-@needs_compiler
-@pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("name", CASES)
-def test_the_file_is_certain_where_the_twin_is(name, precision, tmp_path):
-    exact, fast = made(name)
-    file = compiled(svmfast.export(fast, precision=precision), tmp_path)
-    rows = rows_of(exact, file, np.random.default_rng(2), 400)
-    check_the_same_rows_are_certain(computation_of(fast), file, rows)
-
-
 @pytest.mark.parametrize("kind", [np.dtype(kind) for kind in PRECISIONS.values()], ids=str)
 def test_the_errors_of_functions(kind):
     """Of the exponential at most 4 units, where the bound allows 8."""
@@ -81,11 +71,7 @@ def test_the_errors_of_functions(kind):
     t = -np.concatenate([rng.random(1500) * -least, 10.0 ** rng.uniform(-12, 1.9, 500), [0, -least]])
     t, s = np.maximum(t, least).astype(kind), (10.0 ** rng.uniform(-30, 30, 500)).astype(kind)
     x = np.concatenate([np.linspace(-3, 3, 400), [1e-8, -1e-30, 40, -1e4]]).astype(kind)
-    functions = (
-        (twin.exp, mpmath.exp, t, 4),
-        (twin.root, mpmath.sqrt, s, 2),
-        (twin.tanh, mpmath.tanh, x, 16),
-    )
+    functions = (twin.exp, mpmath.exp, t, 4), (twin.root, mpmath.sqrt, s, 2), (twin.tanh, mpmath.tanh, x, 16)
     for function, exactly, at, units in functions:
         pairs = zip(function(at).tolist(), at.tolist(), strict=True)
         assert max(abs(mpf(found) / exactly(mpf(one)) - 1) for found, one in pairs) < units * unit
@@ -134,7 +120,6 @@ FROM_A_SEARCH = Scaling.from_ranges(*ENDS, -1.0002236638026591, 1.00090159143228
     ],
 )
 def test_scaled_entries_are_within_their_bound_and_not_far(scaling, entry, least):
-    """The file's entry against the model's, for the entry and ends of its interval."""
     real = np.float64 if scaling is FROM_A_SEARCH else np.float32
     relative, absolute = entry_errors(scaling, np.dtype(real), float(np.finfo(real).eps) / 2)
     ours = (real(entry) - real(scaling.offset[0])) * real(scaling.factor[0])
@@ -147,13 +132,18 @@ def test_scaled_entries_are_within_their_bound_and_not_far(scaling, entry, least
 
 @needs_compiler
 @pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("scale", SCALINGS)
-def test_a_file_with_a_scaling_is_certain_where_the_twin_is(scale, precision, tmp_path):
-    scaled = ScaledModel(made("three classes")[1], SCALINGS[scale])
-    file, scaling = compiled(svmfast.export(scaled, precision=precision), tmp_path), scaled.scaling
-    z, used = np.random.default_rng(2).uniform(-1.05, 1.05, size=(300, 4)), scaling.factor != 0
-    rows = np.where(used, z / np.where(used, scaling.factor, 1) + scaling.offset, 1.0)
-    check_the_same_rows_are_certain(computation_of(scaled), file, rows.astype(file.dtype))
+@pytest.mark.parametrize("name", [*CASES, *SCALINGS])
+def test_the_file_is_certain_where_the_twin_is(name, precision, tmp_path):
+    exact, fast = made("three classes" if name in SCALINGS else name)
+    scaling = SCALINGS.get(name)
+    fast = fast if scaling is None else ScaledModel(fast, scaling)
+    file, rng = compiled(svmfast.export(fast, precision=precision), tmp_path), np.random.default_rng(2)
+    if scaling is None:
+        rows = rows_of(exact, file, rng, 400)
+    else:
+        z, used = rng.uniform(-1.05, 1.05, size=(300, 4)), scaling.factor != 0
+        rows = np.where(used, z / np.where(used, scaling.factor, 1) + scaling.offset, 1.0).astype(file.dtype)
+    check_the_same_rows_are_certain(computation_of(fast), file, rows)
 
 
 def _of_ranges(*ends, clip=None):

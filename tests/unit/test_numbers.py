@@ -25,7 +25,6 @@ NO_NUMBERS = [
 
 
 def options_of(name):
-    """Return the options that have one of our types and are no files."""
     found = main.program.get_command(click.Context(main.program), name).params
     kinds = [(one, getattr(one.type, "types", [one.type])) for one in found if isinstance(one, click.Option)]
     ours = [one for one, types in kinds if any(isinstance(type_, Typed) for type_ in types)]
@@ -63,8 +62,7 @@ def test_a_share_of_rows_equals_the_share_that_is_written(n):
         assert k / n == Share().of_text(f"{text}%")
         assert percent(k, n) == percentage(k / n)
         shown = labels_differing((k / n, 0.0, 1.0))
-        statement = ErrorStatement(rows=10**9, frequent_rows=0, rows_from="data", **shown)
-        assert doubtful(statement, k / n) is None
+        assert doubtful(ErrorStatement(rows=10**9, frequent_rows=0, rows_from="data", **shown), k / n) is None
 
 
 def test_the_share_asked_for_is_met_by_just_as_many(tmp_path):

@@ -137,7 +137,6 @@ def cells_of(centers, z):
 
 
 def nearest(centers, z):
-    """The nearest center in exact arithmetic, the first of equals."""
     exactly = np.vectorize(Fraction, otypes=[object])
     return [((exactly(centers) - row) ** 2).sum(axis=1).argmin() for row in exactly(z)]
 

@@ -22,11 +22,8 @@ from svmfast.errors import ArrayWidthError, OptionError
 from svmfast.rows import Rows, as_rows
 
 FORMS = ("csr", "csc", "coo", "bsr", "dia", "lil", "dok")
-matrices = arrays(
-    np.float64,
-    st.tuples(st.integers(0, 6), st.integers(0, 5)),
-    elements=st.sampled_from([0.0, -0.0, 1.0, -2.5, 1e-300]),
-)
+ELEMENTS = st.sampled_from([0.0, -0.0, 1.0, -2.5, 1e-300])
+matrices = arrays(np.float64, st.tuples(st.integers(0, 6), st.integers(0, 5)), elements=ELEMENTS)
 
 
 @given(matrices, st.sampled_from("CF"))
@@ -231,7 +228,6 @@ def wide(width):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_an_array_of_another_width_is_refused(name):
-    """Further columns only if the model knows its features."""
     few = [(PLAIN, rows, FEW) for rows in (wide(3), wide(3).tolist())]
     others = [(one, wide(width), OTHER.format(width)) for one in (PIPELINE, NAMED) for width in (3, 5)]
     for one, rows, message in few + others:

@@ -1,9 +1,11 @@
 """LIBSVM data text against the slow twin, float() and scikit-learn: read, streamed, refused and written."""
 
-import functools
 import io
 import math
+import re
 import struct
+from functools import cache
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -65,13 +67,8 @@ KNOWN = (
 def short_decimals():
     """Every sign, whole digit and number of decimals that takes the shortest way."""
     rng = np.random.default_rng(0)
-    return [
-        f"{sign}{whole}.{rng.integers(10**places):0{places}d}"
-        for sign in ("", "-")
-        for whole in range(10)
-        for places in range(1, 18)
-        for _ in range(20)
-    ]
+    every = product(("", "-"), range(10), range(1, 18), range(20))
+    return [f"{sign}{whole}.{rng.integers(10**n):0{n}d}" for sign, whole, n, _ in every]
 
 
 def numbers_of_every_magnitude():
@@ -124,7 +121,7 @@ ROWS = b"1 1:0.5 2:1\n-1 3:-0.25\n2\n1 1:1 10:1e-3 \n+1 2:0.125 12345678:1\r\n0 
 DENSE = b"1 0.5 0\n-1,0.25,3\n2 0 0\r\n1\t1\t2 # x\n+1 , 0.5 , 1\n0 -0.0 1\n1 2\n".splitlines(True)
 
 
-@functools.cache
+@cache
 def plain_text(seed, size):
     rng, text = np.random.default_rng(seed), ""
     while len(text) < size:
@@ -137,7 +134,6 @@ def plain_text(seed, size):
 
 @st.composite
 def broken_text(draw):
-    """A text of several stretches, damaged in a few places."""
     text = bytearray(plain_text(draw(st.integers(0, 5)), 3 * STRETCH))
     for _ in range(draw(st.integers(0, 3))):
         at = draw(st.integers(0, len(text)))
@@ -169,7 +165,6 @@ def options(*names, **fixed):
 @example((b"\x0b", {"labelled": False}), 1)
 @example((b"\xef\xbb\xbf", {"dense": True, "labelled": False}), 1)
 def test_any_text_reads_as_the_twin_reads_it(given, chunk):
-    """Whole and in pieces."""
     text, how = given
     expected = outcome(lambda: twins(text, **how))
     assert outcome(lambda: [read_svmlight(text, **arguments(**how))]) == expected
@@ -246,9 +241,8 @@ def test_long_lines_and_tokens():
         assert np.array_equal(rows.values[1:-1], np.arange(1, n + 1) % 10 + 0.25)
     data = read_svmlight(b"1 1:%s1.%s1e0 %s2:1e-%s1\n" % ((zeros,) * 4))
     assert data.rows.values.tolist() == [1, 0.1]
-    with pytest.raises(errors.DataFormatError) as caught:
+    with pytest.raises(errors.DataFormatError, match=rf"^<bytes>:1: .* number \('1:{'0' * 55}\.\.\.'\); "):
         read_svmlight(b"1 1:" + zeros + b"x\n")
-    assert f"<bytes>:1: the value is not a number ('1:{'0' * 55}...'); " in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -265,9 +259,9 @@ def test_endless_lines_end(filler, message, monkeypatch):
     endless = SimpleNamespace(read=lambda size: next(rest)[:size])
     monkeypatch.setattr(svmlight, "_SUSPICIOUS_LINE", 5_000)
     monkeypatch.setattr(svmlight, "MAX_LINE_BYTES", 10_000)
-    with pytest.raises(errors.DataFormatError) as caught:
-        list(stream_svmlight(endless, Reading(unlabelled=not filler.startswith(b"1 ")), chunk_bytes=1000))
-    assert message in str(caught.value)
+    how = Reading(unlabelled=not filler.startswith(b"1 "))
+    with pytest.raises(errors.DataFormatError, match=re.escape(message)):
+        list(stream_svmlight(endless, how, chunk_bytes=1000))
 
 
 # --- notes and models

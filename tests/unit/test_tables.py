@@ -3,7 +3,6 @@
 import gzip
 import io
 import sys
-from datetime import datetime
 from decimal import Decimal
 
 import duckdb
@@ -51,7 +50,6 @@ def written(folder, form, content):
 
 
 def identity(*names, **more):
-    """A scaling that changes nothing but names the columns."""
     return Scaling(offset=np.zeros(len(names)), factor=np.ones(len(names)), feature_names=names, **more)
 
 
@@ -109,7 +107,6 @@ def test_numbers_of_any_type_are_features(tmp_path, column):
 
 
 def changed(row, value, name="f2"):
-    """Return the table with one other value, in a column of text for a string."""
     values = table()[name].to_pylist()
     values[row] = value
     return table(**{name: [*map(str, values)] if isinstance(value, str) else values})
@@ -129,12 +126,10 @@ DAMAGED = "damaged, or of an unknown format (ArrowInvalid: Parquet magic bytes n
         (changed(60, None), ":62: column 'f2': there is no value; expected a finite number", None),
         (changed(0, None, "label"), ": row 1, column 'label': there is no value; ...", None),
         (changed(70, np.nan), ": row 71, column 'f2': the value is not finite ('nan'); ...", None),
-        (changed(70, -np.inf), ": row 71, column 'f2': the value is not finite ('-inf'); ...", None),
         (changed(3, np.nan, "label"), ": row 4, column 'label': the label is not finite ...", None),
         (changed(9, "1,5"), ":11: column 'f2': not a number ('1,5'); ...", None),
         (table(x=["a"] * N), f": column 'x' holds strings; expected numbers; {OTHERS}", None),
         (table(x=pa.array(["a"] * N).dictionary_encode()), ": column 'x' holds strings...", None),
-        (table(x=[datetime.now()] * N), ": column 'x' holds values of type timestamp[...", None),
         (table(x=[[1.0]] * N), ": column 'x' holds values of type list<...", None),
         (table(), ": there is no column 'g', which is a feature of the model; ...", identity("f1", "g")),
         (table().drop_columns("label"), ": there is no column 'state'; ...", STATE),
