@@ -7,17 +7,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from approximations import approximate
-from command import svmfast
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from program import model
 from random_models import random_model
 from rbf_models import rbf_model
 from read_fixtures import exact as read_model
 from read_fixtures import rows as read_rows
 
 from svmfast.errors import MemoryLimitError, NegativeAnswerError, UnsupportedError
-from svmfast.formats.model_files import load_model
 from svmfast.methods.approximate import ladder
 from svmfast.methods.approximate.row_parts import OF_VECTORS, divided
 from svmfast.methods.common.equal_rows import row_keys
@@ -81,14 +78,6 @@ def test_auto_takes_the_center_with_the_smaller_error_and_bound():
         bound[center], error[center] = bounds.mean(), np.abs(values - exact.decision_values(z)).mean()
     for found in (bound, error):
         assert found["auto"] == found[report.center] == min(found.values())
-
-
-def test_limits_are_checked_before_any_work():
-    digits = read_model("digits_nu_rbf")
-    with pytest.raises(MemoryLimitError, match=r"order 9 in 59 variables needs .* lower `order`"):
-        approximate(digits, order=9)
-    with pytest.raises(MemoryLimitError, match=r"stored densely, needs"):
-        approximate(digits, order=0, center="mean", memory=1000)
 
 
 @pytest.mark.parametrize("choices", [{}, {"cells": 3}, {"cells": "auto"}])
@@ -269,14 +258,3 @@ def test_no_row_serves_two_purposes(centers, chooses, sizes):
     assert len(divided(exact, twice, centers=False, chooses=False).held_out) == 180
     tiny = divided(exact, few[:5], centers=True, chooses=True)
     assert (len(tiny.centers), tiny.held_out.source) == (5, OF_VECTORS)
-
-
-@pytest.mark.parametrize("name", ["iris_c_rbf_prob", "breast_c_rbf", "normal_one_rbf", "onehot_c_rbf"])
-def test_cells_with_a_single_point_are_expanded_like_others(name, tmp_path):
-    out = tmp_path / "out"
-    done = svmfast("approximate", model(name), "-o", out, "--cells", "100", "--order", "1", "-q")
-    errors = [line for line in done.stderr.splitlines() if not line.startswith(b"svmfast: warning: ")]
-    assert (done.returncode, errors) == (0, [])
-    rows, _ = read_rows(f"{name.split('_')[0]}.test")
-    values, bounds = load_model(out).certified_values(rows)
-    assert (np.abs(values - read_model(name).decision_values(rows)) <= bounds).all()

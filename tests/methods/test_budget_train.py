@@ -15,8 +15,7 @@ from svmfast.errors import OptionError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.spool import Spool
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods.budget import BudgetTrainOptions, finish, training
-from svmfast.methods.budget import rows as run_rows
+from svmfast.methods.budget import BudgetTrainOptions, finish
 from svmfast.methods.budget.run import budget_train, candidates
 from svmfast.methods.candidates import CandidateRequest
 from svmfast.methods.method import Setting
@@ -202,22 +201,6 @@ def test_rows_in_pieces_are_trained_in_bounded_sets():
     np.testing.assert_array_equal(one.rows.to_dense(), same)
     assert one.rows.nnz * 12 + len(one.labels) * 24 < (1 << 19) * 1.2
     assert 0.2 < np.mean(one.labels > 0) < 0.8
-
-
-def test_a_working_set_is_read_and_shuffled_once(monkeypatch):
-    """Reading it again for every segment of a run makes large data quadratic."""
-    x, y = two_moons(30_000, 5)
-    read, shuffled, order = [], [], run_rows.random_order
-    monkeypatch.setattr(training, "SEGMENT", 1000)
-    monkeypatch.setattr(run_rows, "random_order", lambda n, *key: shuffled.append(key) or order(n, *key))
-    with spooled(Rows.from_dense(x), y, memory=1 << 20) as source:
-        get = source.working_set
-        monkeypatch.setattr(source, "working_set", lambda *key: read.append(key) or get(*key))
-        budget_train(source, BudgetTrainOptions(gamma=1, budget=9, passes=2, keep="last"))
-        assert 2 < source.n_sets < 10
-    once = [(0, epoch, number) for epoch in range(2) for number in range(source.n_sets)]
-    assert read == [*once[: source.n_sets], *once]  # once to count the classes, then the passes
-    assert [key[1:3] for key in shuffled] == [key[1:] for key in once]
 
 
 def test_refits_in_groups_give_the_same_bytes(monkeypatch):

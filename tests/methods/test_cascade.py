@@ -12,7 +12,7 @@ from rbf_models import rbf_model
 from sealing import packed, unpacked
 
 from svmfast import cascade, predict
-from svmfast.errors import ModelFormatError, UnsupportedError
+from svmfast.errors import ModelFormatError, OptionError
 from svmfast.formats.model_files import load_model, model_bytes, save_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.cascade import CascadeOptions
@@ -37,14 +37,6 @@ def cascading(fast, exact, rows, options=TWO, **setting):
 @pytest.fixture
 def rows():
     return read_svmlight(ROWS).rows
-
-
-def test_models_that_cannot_be_joined(rows):
-    photos, iris, regression = map(exact_model, ("photos_c_rbf", "iris_c_rbf_prob", "diabetes_eps_rbf"))
-    with pytest.raises(UnsupportedError, match="has a different type or different labels"):
-        join(iris, photos, rows)
-    with pytest.raises(UnsupportedError, match="does not distinguish rows in regression"):
-        join(regression, regression, rows)
 
 
 def test_the_program(tmp_path):
@@ -143,25 +135,11 @@ def test_labels_in_another_order_and_other_trainers(tmp_path, rows):
     assert b"values for different classes or pairs of classes" in refused.stderr
 
 
-def test_copies_are_refused_and_repeated_draws_are_not(tmp_path):
-    save_model(compressed(8), tmp_path / "fast")
-    lines = ROWS.read_bytes().splitlines(keepends=True)
-    few, copies = lines[:300], b"the rows are copies of each other: more of them occur twice than"
-    drawn = [lines[i] for i in np.random.default_rng(0).integers(0, len(lines), 4000)]
-    files = {"few": few, "mixed": few[:200] + lines[300:900] + few, "nearly": lines[:590] + lines[:20]}
-    for name, content in {**files, "drawn": drawn}.items():
-        (tmp_path / name).write_bytes(b"".join(content))
-    for names, message in (
-        (("few", "few"), copies),
-        (("mixed",), copies),
-        (("nearly",), b"610 rows, 590 of them distinct, cannot show with 0.95 confidence that at most 0.5"),
-    ):
-        words = [word for name in names for word in ("--data", name)]
-        done = svmfast("cascade", "fast", PHOTOS, *words, "-o", "out", cwd=tmp_path)
-        assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1)
-        assert message in done.stderr
-        assert not (tmp_path / "out").exists()
-    _, report = cascade(tmp_path / "fast", PHOTOS, tmp_path / "drawn", max_diff=0.02, force=True)
+def test_repeated_rows_count_once_and_repeated_draws_are_no_copies(rows):
+    fast, exact = compressed(8), exact_model()
+    with pytest.raises(OptionError, match="610 rows, 590 of them distinct, cannot show with"):
+        join(fast, exact, rows.take(np.r_[:590, :20]), CascadeOptions())
+    _, report = join(fast, exact, rows.take(np.random.default_rng(0).integers(0, len(rows), 4000)), TWO)
     assert (report.rows, report.rows_deciding) == (4000, 800)
     assert report.different_rows < 2700
 
@@ -229,15 +207,11 @@ def test_a_result_that_loses_a_class_is_refused():
     assert cascading(*given, Rows.from_dense(x), CascadeOptions(force=True)).model is not None
 
 
-def test_a_file_that_is_not_faster_is_reported(tmp_path):
+def test_a_result_that_is_not_faster_is_reported(rows):
     """Of 598 rows none is left to decide, and the cost of the chosen error does not prevent writing."""
-    save_model(coarse(exact_model(), 200), tmp_path / "fast")
-    (tmp_path / "few").write_bytes(b"".join(ROWS.read_bytes().splitlines(keepends=True)[:598]))
-    done = svmfast("cascade", "fast", PHOTOS, "--data", "few", "--json", "--force", "-q", cwd=tmp_path)
-    report = json.loads(done.stdout)
-    assert (done.returncode, report["rows_deciding"], report["cheaper"]) == (0, 0, True)
-    assert report["multiply_adds"] > report["multiply_adds_exact"]
-    assert (tmp_path / "fast.cascade.model").exists()
-    cost = f"{report['multiply_adds']:,.0f} multiply-adds per row"
-    message = f"svmfast: warning: with the error that the guarantee needs the two together cost {cost}"
-    assert done.stderr.decode().startswith(message)
+    few, warnings = rows[:598], []
+    fast, exact = coarse(exact_model(), 200), exact_model()
+    report = cascading(fast, exact, few, CascadeOptions(force=True), warn=warnings.append).report
+    assert (report.rows_deciding, report.cheaper) == (0, True)
+    assert report.operations > report.operations_exact
+    assert warnings[0].startswith("with the error that the guarantee needs the two together cost ")

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cascade_problems import ROWS, coarse, compressed, exact_model
+from cascade_problems import coarse, compressed, exact_model
 from hypothesis import given
 from hypothesis import strategies as st
 from program import data
@@ -137,27 +137,6 @@ def test_the_error_is_the_smallest_that_suffices(name):
     assert (answers.predicted != theirs).sum() == report.labels_differing == left(joined.error)
 
 
-def test_the_guarantee_holds_as_often_as_stated():
-    """Samples from a population whose labels are all known: at most one in twenty may exceed the limit."""
-    exact, fast, rows = exact_model(), compressed(6), read_svmlight(ROWS).rows
-    decisions = fast.decision_values(rows)
-    labels = exact.head.predict(exact.decision_values(rows))
-    differing, sure = fast.head.predict(decisions) != labels, label_margins(fast.head, decisions)
-    limit, wrong, kept, trials = 0.03, 0, 0.0, 300
-    assert differing.mean() > limit
-    rng = np.random.default_rng(2)
-    for _ in range(trials):
-        sample = rng.integers(0, len(rows), 300)
-        some, known = rows.take(sample), labels[sample]
-        _, report = join(fast, exact, some, CascadeOptions(max_diff=limit), labels=known)
-        answered = sure > report.error
-        wrong += bool((answered & differing).mean() > limit)
-        kept += answered.mean() / trials
-    # Sometimes it is exceeded: the error is not far too large.
-    assert 0 < wrong <= binom.ppf(0.999, trials, 0.05)
-    assert kept > 0.5
-
-
 def population(differing, n=200_000):
     """Rows of which those with smaller margins differ more often; overall the share `differing`."""
     rng = np.random.default_rng(0)
@@ -165,24 +144,27 @@ def population(differing, n=200_000):
     return sure, rng.random(n) < 3 * differing * (1 - sure) ** 2
 
 
-def test_the_guarantee_holds_for_the_files_that_are_written():
+def test_the_guarantee_holds_as_often_as_stated_and_for_the_files_that_are_written():
     """If the rows that choose the error also decide on a joining that is barely faster, every file fails."""
     sure, differing = population(0.02)
     limit, trials, n = 0.01, 400, 3000
     truth = np.sort(sure[differing])[::-1][int(limit * len(sure))]  # a smaller error exceeds the limit
     # With 0.999 of that error the two models would cost as much as the exact model alone.
     fast = float((sure > 0.999 * truth).mean())
-    written = broken = written_by_its_own_rows = broken_by_its_own_rows = 0
+    exceeded = written = broken = written_by_its_own_rows = broken_by_its_own_rows = 0
     rng = np.random.default_rng(1)
     for trial in range(trials):
         drawn = rng.integers(0, len(sure), n)
         chosen = chosen_of(sure[drawn], differing[drawn], limit, drawn, seed=trial, cost_fast=fast)
         wrong = (differing & (sure > chosen.error)).mean() > limit
+        exceeded += wrong
         written += chosen.cheaper
         broken += chosen.cheaper and wrong
         same_rows = fast < (sure[drawn] > chosen.error).mean()
         written_by_its_own_rows += same_rows
         broken_by_its_own_rows += same_rows and wrong
+    # Sometimes it is exceeded: the error is not far too large.
+    assert 0 < exceeded <= binom.ppf(0.999, trials, 0.05)
     assert written > trials / 20
     assert broken <= binom.ppf(0.999, written, 0.05)
     assert broken_by_its_own_rows > 0.8 * written_by_its_own_rows > 0

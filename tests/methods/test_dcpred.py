@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from program import data, model
 from read_fixtures import rows as read
-from sklearn.svm import LinearSVC
-from two_moons import kernel
 
 import svmfast
 import svmfast.methods.dcpred.fit as fits
@@ -46,38 +44,21 @@ def test_svc(name, pseudo):
     assert report.landmarks == made.sizes.sum() <= 12 * report.clusters
 
 
-@pytest.mark.parametrize("name", ["breast", "wine"])
-def test_class_weights_are_weights_of_rows(name):
-    """The coefficients solve the weighted problem on the model's own landmarks."""
-    dataset, weights = read_svmlight(data(f"{name}.train")), {1: 6.0, 2: 0.25, 99: 2.0}
-    options = {"task": "svc", "clusters": 1, "landmarks": 20, "iterations": 0, "C": 2.0, "gamma": 0.05}
-    made, _ = result = svmfast.dcpred(dataset, weights=weights, **options)
+def test_class_weights_multiply_the_cost_of_their_rows():
+    dataset = read_svmlight(data("wine.train"))
+
+    def trained(cost, weights):
+        fixed = {"task": "svc", "clusters": 1, "landmarks": 20, "iterations": 0, "gamma": 0.05}
+        return svmfast.dcpred(dataset, C=cost, weights=weights, **fixed)
+
+    made, _ = result = trained(2.0, {1: 6.0, 2: 0.25, 99: 2.0})
     assert any("no row has label 99, which has a weight" in warning for warning in result.warnings)
-    x, z = dataset.rows.to_dense(), made.landmarks.to_dense()
-    # The penalty is the norm of the weights for features F R, where (F R)(F R)' is closest to the kernel.
-    features = kernel(x, z, 0.05)
-    middle = np.linalg.pinv(features)
-    values, vectors = np.linalg.eigh(middle @ kernel(x, x, 0.05) @ middle.T)
-    root = vectors[:, values > 1e-9 * values[-1]] * np.sqrt(values[values > 1e-9 * values[-1]])
-    each = np.array([weights.get(int(label), 1.0) for label in dataset.labels])
-
-    def objective(coef, rho):
-        slack = np.maximum(0, 1 - sign * (features @ coef - rho))
-        w = np.linalg.lstsq(root, coef, rcond=None)[0]
-        return float((w @ w + rho * rho) / 2 + 2 * each @ slack**2)
-
-    for number, label in enumerate(made.head.labels[: len(made.coef)]):
-        sign = np.where(dataset.labels == label, 1.0, -1.0)
-        theirs, found = LinearSVC(dual=False, C=2.0, tol=1e-8, max_iter=100_000), []
-        for weight in (each, None):
-            theirs.fit(features @ root, sign, sample_weight=weight)
-            found.append(objective(root @ theirs.coef_[0], -theirs.intercept_[0]))
-        # A leaf's solver stops when the gradient is a hundredth of the first one.
-        (best, unweighted), ours = found, objective(made.coef[number], made.rho[0, number])
-        assert best * (1 - 1e-6) <= ours <= best * 1.1 < unweighted
-    # The weights also affect the search for landmarks that are derived from local models.
-    assert svmfast.dcpred(dataset, **options).model.landmarks.to_dense().tolist() != z.tolist()
     assert "-c 2.0 -w1 6.0 -w2 0.25 -w99 2.0" in made.provenance["parameters"]
+    np.testing.assert_allclose(trained(1.0, {1: 12.0, 2: 0.5, 3: 2.0}).model.coef, made.coef, rtol=1e-9)
+    of_second = [trained(1.0, {2: weight}).model.decision_values(dataset.rows) for weight in (0.01, 1, 100)]
+    assert (np.diff([values.mean(axis=0) for values in of_second], axis=0)[:, 1] > 0.05).all()
+    # The weights also affect the search for landmarks that are derived from local models.
+    assert trained(2.0, {}).model.landmarks.to_dense().tolist() != made.landmarks.to_dense().tolist()
 
 
 @pytest.mark.parametrize("pseudo", ["poly", "triangle"])
@@ -178,30 +159,15 @@ def test_the_cost_limit_is_used_if_most_leaves_are_constant():
     assert affordable_landmarks(problem, tree, 12.0) == int((12.0 * 4 - 4 * 4) / (0.25 * (4 + 1)))
 
 
-def test_the_reported_cost_is_that_of_all_rows():
-    """Rows are ordered by their leaf, so that the first twenty thousand are not typical."""
-    n, rng = 24_000, np.random.default_rng(1)
-    x = rng.standard_normal((n, 3)) * 0.1
-    x[n // 2 :, 0] += 5
-    y = np.concatenate([rng.integers(1, 3, n // 2), rng.integers(1, 4, n // 2)]).astype(float)
-    rows = Rows.from_dense(x)
-    made, report = fits.fit(rows, y, settings(gamma=(1.0,), clusters=2, landmarks=6, iterations=0))
-    assert report.multiply_adds == made.multiply_adds(rows) != made.multiply_adds(rows[:20_000])
-
-
 def test_cross_validation_chooses_the_best_parameters():
     rows, y = read("diabetes.train")
     grid = settings(task="ridge", gamma=(1e-3, 0.05, 30.0), lambda_=(0.3, 1e5), folds=3, iterations=0)
     scores = fits.fit(rows, y, grid, Setting(1, writes=False))[1].cross_validation
-    assert len(scores) == 6
     best = min(scores, key=lambda s: s.score)
-    assert best.regularization == 0.3
-    assert best.gamma != 30
-    assert best.score < 0.9 * y.std()
-    made, report = fits.fit(rows, y, grid, Setting(threads=2))
+    assert (len(scores), best.regularization, best.gamma < 30) == (6, 0.3, True)
+    _, report = fits.fit(rows, y, grid, Setting(threads=2))
     assert report.cross_validation == scores
     assert (report.gamma, report.regularization) == (best.gamma, best.regularization)
-    assert f"-g {best.gamma:g} --lambda {best.regularization:g}" in made.provenance["parameters"]
 
 
 def test_impossible_requests_are_reported():

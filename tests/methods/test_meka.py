@@ -9,6 +9,8 @@ from meka_problems import settings
 from program import data
 from read_fixtures import rows as read
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.svm import SVC
 from two_moons import kernel
 
 from svmfast import meka
@@ -121,27 +123,16 @@ def test_class_weights_are_weights_of_rows(name):
     assert "-w1 4.0 -w2 0.25 -w99 2.0" in made.provenance["parameters"]
 
 
-@pytest.mark.parametrize("laplacian", [False, True])
-def test_class_weights_of_blocks_are_those_of_libsvm(laplacian):
-    (rows, y), weights = read("wine.train"), ((1, 5.0), (3, 0.1))
-    blocks = settings(clusters=1, block_only=True, gamma=(0.05,), laplacian=laplacian, weights=weights)
-    made, _ = fit(rows, y, replace(blocks, C=(2.0,)))
-    options = TrainOptions(C=2.0, gamma=0.05, weights=weights)
-    if laplacian:
-        x = rows.to_dense()
-        gram = np.exp(-0.05 * np.abs(x[:, None] - x[None]).sum(axis=2))
-        numbered = np.column_stack([np.arange(1.0, len(x) + 1), gram])
-        local = train(numbered, y, replace(options, kernel="precomputed"))
-        of_vectors = gram[:, local.sv.values.astype(int) - 1] * local.sv_coef[:, None, :]
-        part = np.repeat(np.arange(3), local.nr_sv)
-        sums = [
-            of_vectors[j - 1][:, part == i].sum(axis=1) + of_vectors[i][:, part == j].sum(axis=1)
-            for i, j in ((0, 1), (0, 2), (1, 2))
-        ]
-        expected = np.stack(sums, axis=1) - local.rho
-    else:
-        expected = train(rows, y, options).decision_values(rows)
-    np.testing.assert_allclose(made.decision_values(rows), expected, rtol=0, atol=1e-9)
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_class_weights_of_blocks_are_those_of_libsvm(kernel):
+    (rows, y), weights = read("wine.train"), {1: 5.0, 3: 0.1}
+    blocks = settings(clusters=1, block_only=True, gamma=(0.05,), C=(2.0,), laplacian=kernel == "laplacian")
+    made, _ = fit(rows, y, replace(blocks, weights=tuple(weights.items())))
+    gram = pairwise_kernels(rows.to_dense(), metric=kernel, gamma=0.05)
+    pairs = {"class_weight": weights, "decision_function_shape": "ovo"}
+    expected = SVC(C=2.0, kernel="precomputed", **pairs).fit(gram, y).decision_function(gram)
+    # Our classes are 3, 2 and 1.
+    np.testing.assert_allclose(made.decision_values(rows), -expected[:, ::-1], rtol=0, atol=2e-3)
 
 
 def test_every_cost_of_a_path_is_solved():
@@ -192,9 +183,7 @@ def test_the_two_forms_of_one_partition_against_dense_matrices():
     assert blocks.relative_error == pytest.approx(np.linalg.norm(missing) / np.linalg.norm(exact))
     assert (blocks.links, sum(blocks.ranks), blocks.bytes) == (0, len(rows), triangle_bytes(parted.sizes))
     found, made = kernel_error(rows, options), approximate_kernel(rbf, parted, options)
-    basis = np.zeros((len(rows), int(made.ranks.sum())))
-    for own, columns, part in zip(range(3), made.slices(), made.bases, strict=True):
-        basis[cluster == own, columns] = part
+    basis = made.forward(np.eye(int(made.ranks.sum())))
     links = made.link_matrix()
     added = max(0.0, -np.linalg.eigvalsh(links)[0])
     difference = exact - basis @ links @ basis.T - added * np.eye(len(rows))

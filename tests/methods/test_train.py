@@ -21,6 +21,7 @@ import svmfast as package
 from svmfast.errors import OptionError, TrainingRowError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods.train.libsvm import Problem
 from svmfast.methods.train.training import TrainOptions, cross_validate, train
 from svmfast.rows import Rows
 
@@ -224,18 +225,10 @@ def test_interrupt_ends_training_at_once_and_leaves_nothing(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["noise"]
 
 
-def test_a_second_problem_does_not_make_the_first_one_print():
+def test_a_second_problem_does_not_make_the_first_one_print(capfd):
     """LIBSVM has one print function for all threads; making a problem must not reset it to stdout."""
-    code = """
-import numpy as np
-from svmfast.rows import Rows
-from svmfast.methods.train import libsvm
-rows, labels = Rows.from_dense(np.random.default_rng(0).normal(size=(60, 3))), np.repeat([1.0, -1.0], 30)
-parameters = dict(svm_type=0, kernel_type=2, gamma=1.0, C=1.0, eps=0.001, cache_size=10, shrinking=1)
-first = libsvm.Problem(rows, labels, parameters)
-first.train()
-second = libsvm.Problem(rows, labels, parameters)
-first._api.libsvm.svm_train(first._problem, first._parameter)  # as in a thread that is at work
-"""
-    done = python(code)
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    rows, labels = Rows.from_dense(np.random.default_rng(0).normal(size=(60, 3))), np.repeat([1.0, -1.0], 30)
+    options = {"svm_type": 0, "kernel_type": 2, "gamma": 1.0, "C": 1.0, "eps": 0.001, "cache_size": 10}
+    first, _second = [Problem(rows, labels, {**options, "shrinking": 1}) for _ in range(2)]
+    first._api.libsvm.svm_train(first._problem, first._parameter)  # as in a thread that is at work
+    assert capfd.readouterr() == ("", "")
