@@ -132,7 +132,7 @@ def test_class_weights_of_blocks_are_those_of_libsvm(kernel):
     pairs = {"class_weight": weights, "decision_function_shape": "ovo"}
     expected = SVC(C=2.0, kernel="precomputed", **pairs).fit(gram, y).decision_function(gram)
     # Our classes are 3, 2 and 1.
-    np.testing.assert_allclose(made.decision_values(rows), -expected[:, ::-1], rtol=0, atol=2e-3)
+    np.testing.assert_allclose(made.decision_values(rows), -expected[:, ::-1], rtol=0, atol=0.01)
 
 
 def test_every_cost_of_a_path_is_solved():
