@@ -20,7 +20,7 @@ EXEMPT = {
     "make -f pipeline.mk": "tests/cli/test_pipeline.py runs it",
     "svmfast frontier photos.model": "takes minutes; tests/methods/test_frontier.py runs frontier",
     "svmfast frontier exact.model": "takes minutes, as above",
-    "svmfast frontier one.model": "takes minutes; tests/methods/test_frontier_unlabelled.py runs frontier",
+    "svmfast frontier one.model": "takes minutes; tests/methods/test_frontier.py runs frontier",
     "svmfast predict --unlabelled new.txt one.frontier": "needs the result of the line before",
     "svmfast predict photos.test tried/recommended": "needs the result of the line before",
 }

@@ -1,4 +1,4 @@
-"""The contract of every kind of model (tests/kinds has examples), also as pickles, copies, in threads."""
+"""The contract of every kind of model (model_examples has examples), also as pickles, copies, in threads."""
 
 import copy
 import inspect

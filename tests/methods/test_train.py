@@ -171,18 +171,17 @@ def test_log_receives_the_solvers_messages_and_its_errors_come_back():
         train(data.rows, data.labels, log=refuse)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_options_out_of_range():
+    for options, message in (
         ({"weights": ((3, -1.0),)}, "`weights` is ((3, -1.0),); expected weights by label, such as {1: 5"),
         ({"weights": {3.5: 1.0}}, "`weights` is {3.5: 1.0}; expected weights by label, such as {1: 5, -1: "),
         ({"kernel": "rbg"}, "`kernel` is 'rbg'; expected 0 (linear), 1 (polynomial), 2 (rbf), 3 (sigmoid)"),
         ({"svm_type": 3}, "`svm_type` is an int; expected a word"),
-    ],
-)
-def test_options_out_of_range(options, message):
-    with pytest.raises(OptionError, match=f"^{re.escape(message)}"):
-        package.train([[1.0], [2.0]], [1, 2], **options)
+    ):
+        with pytest.raises(OptionError, match=f"^{re.escape(message)}"):
+            package.train([[1.0], [2.0]], [1, 2], **options)
+    with pytest.raises(OptionError, match=r"^`folds` is 1; cross validation needs at least 2$"):
+        cross_validate([[1.0], [2.0]], [1, 2], 1)
 
 
 INFINITE = Rows(np.array([0, 1, 1, 3]), np.array([0, 0, 1], np.int32), np.array([1, 2, np.inf]), 2)
@@ -202,11 +201,6 @@ MISSING = Rows(np.array([0, 3, 5]), np.array([0, 1, 2, 0, 2], np.int32), np.arra
 def test_rows_that_cannot_be_trained_on(rows, labels, kernel, message):
     with pytest.raises((OptionError, TrainingRowError), match=f"^{message}$"):
         train(rows, labels, TrainOptions(kernel=kernel))
-
-
-def test_one_fold_is_no_cross_validation():
-    with pytest.raises(OptionError, match=r"^`folds` is 1; cross validation needs at least 2$"):
-        cross_validate([[1.0], [2.0]], [1, 2], 1)
 
 
 def test_interrupt_ends_training_at_once_and_leaves_nothing(tmp_path):

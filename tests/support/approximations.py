@@ -1,22 +1,16 @@
 """approximate with its options as keywords, for tests of its numerical results."""
 
-from __future__ import annotations
-
 from dataclasses import fields
-from typing import Any
 
 from svmfast.methods.approximate import ApproximateOptions
-from svmfast.methods.approximate.report import ApproximationReport
 from svmfast.methods.approximate.run import approximate as convert
 from svmfast.methods.method import Setting
-from svmfast.models.expansion import KernelExpansion
-from svmfast.models.polynomial import PolynomialModel
 from svmfast.options import made
 
 NAMES = {field.name for field in fields(ApproximateOptions)}
 
 
-def approximate(model: KernelExpansion, **given: Any) -> tuple[PolynomialModel, ApproximationReport]:
+def approximate(model, **given):
     """Return the model and its report; options are checked as by ``svmfast.approximate``."""
     options = made(ApproximateOptions, {name: value for name, value in given.items() if name in NAMES})
     options.check({"data"} if given.get("data") is not None else set())

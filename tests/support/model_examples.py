@@ -1,30 +1,59 @@
-"""The examples of all kinds of models, which the contract tests take: every file of tests/kinds."""
-
-from __future__ import annotations
-
-from collections.abc import Callable
-from importlib import import_module
-from pathlib import Path
+"""Small examples of all kinds of models, which the contract tests take."""
 
 import numpy as np
+from approximations import approximate
+from read_fixtures import exact
+from routed_models import routed
 
-from svmfast.models.base import Model
+from svmfast.models.cascade import CascadeModel
+from svmfast.models.head import Head
+from svmfast.models.scaled import ScaledModel
+from svmfast.models.scaling import Scaling, TargetRange
 from svmfast.rows import Rows
 
-_FILES = [
-    import_module(path.stem) for path in sorted((Path(__file__).parents[1] / "kinds").glob("kind_*.py"))
-]
-EXAMPLES: dict[str, Callable[[], Model]] = {
-    name: make for file in _FILES for name, make in file.EXAMPLES.items()
+
+def polynomial(name, order):
+    return approximate(exact(name), order=order, provenance={"seed": "3"})[0]
+
+
+def iris():
+    return CascadeModel(exact("iris_c_rbf_prob"), exact("iris_c_rbf_prob"), 0.25)
+
+
+RANGES = Scaling.from_ranges([-1, 0, 2], [3, 1, 2], 0, 1, target=TargetRange(-1, 1, 0, 5))
+COLUMNS = ("a b", "\u00e9", ""), ("x", "y", "z")
+AFFINE = Scaling(np.array([0.5, 0, -2]), np.array([2, 0, 0.25]), (-3, 2.5), *COLUMNS)
+EXAMPLES = {
+    "libsvm": lambda: exact("iris_c_rbf_prob"),
+    "libsvm one-class": lambda: exact("normal_one_rbf_prob"),
+    "libsvm regression": lambda: exact("diabetes_eps_rbf_prob"),
+    "libsvm one label": lambda: exact("single_class"),
+    "polynomial": lambda: polynomial("wine_c_rbf_prob", 2),
+    "polynomial order 3": lambda: polynomial("iris_c_rbf_prob", 3),
+    "polynomial exact": lambda: polynomial("breast_c_poly2", 2),
+    "routed": lambda: routed(),
+    "routed poly": lambda: routed(pseudo="poly"),
+    "routed triangle": lambda: routed(pseudo="triangle"),
+    "routed rule": lambda: routed(head=Head("c_svc", np.array([3, 1, 2]), one_vs_rest=True)),
+    "cascade": iris,
+    "cascade order 3": lambda: CascadeModel(polynomial("iris_c_rbf_prob", 3), exact("iris_c_rbf_prob"), 0.25),
+    "scaled libsvm": lambda: ScaledModel(exact("iris_c_rbf_prob"), RANGES, {"method": "compress"}),
+    "scaled polynomial": lambda: ScaledModel(polynomial("wine_c_rbf_prob", 2), AFFINE),
+    "scaled cascade": lambda: ScaledModel(iris(), RANGES),
 }
 NAMES = sorted(EXAMPLES)
 #: The message for examples that cannot be exported.
-NOT_EXPORTED: dict[str, str] = {
-    name: text for file in _FILES for name, text in getattr(file, "NOT_EXPORTED", {}).items()
+NOT_EXPORTED = {
+    "libsvm one label": "^the model has a single class; every row has its label$",
+    "scaled polynomial": "^the scaling clips 3 columns and does not change the model's other columns",
+    **dict.fromkeys(
+        ("cascade", "cascade order 3", "scaled cascade"),
+        "^a cascade consists of two models and a rule; export its two models",
+    ),
 }
 
 
-def rows_for(model: Model, n: int = 37) -> Rows:
+def rows_for(model, n=37):
     rng = np.random.default_rng(8)
     width = model.n_features + 3  # some columns are new to the model
     return Rows.from_dense(np.where(rng.random((n, width)) < 0.6, rng.normal(0, 0.5, (n, width)), 0))

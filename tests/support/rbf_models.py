@@ -1,10 +1,5 @@
 """Small models with an RBF kernel: two classes, or a regression."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
 from svmfast.kernels import Kernel
@@ -13,9 +8,7 @@ from svmfast.models.head import Head
 from svmfast.rows import Rows
 
 
-def rbf_model(
-    sv: Any, coef: Sequence[float], gamma: float, *, first: int = 1, rho: float = 0.0, kind: str = "c_svc"
-) -> KernelExpansion:
+def rbf_model(sv, coef, gamma, *, first=1, rho=0.0, kind="c_svc"):
     """Return a model with these vectors and coefficients; the `first` vectors are those of class 1."""
     sv = sv if isinstance(sv, Rows) else Rows.from_dense(sv)
     classes = kind == "c_svc"

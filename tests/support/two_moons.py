@@ -1,7 +1,5 @@
 """Two half circles to train on, and their kernel."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from svmfast.methods.budget.finish import Refit
