@@ -7,7 +7,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from program import data
-from read_fixtures import exact as read_model
 from read_fixtures import rows as read_rows
 from two_moons import kernel, two_moons
 
@@ -16,8 +15,7 @@ from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.spool import Spool
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.budget import BudgetTrainOptions, finish
-from svmfast.methods.budget.run import budget_train, candidates
-from svmfast.methods.candidates import CandidateRequest
+from svmfast.methods.budget.run import budget_train
 from svmfast.methods.method import Setting
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.rows import Rows
@@ -155,15 +153,6 @@ def test_minus_one_first_is_swapped_as_libsvm_does():
     source, _ = fixture("minus_first")
     assert source.working_set(0, 0, 0).labels[0] == -1
     assert budget_train(source, BudgetTrainOptions())[0].head.labels.tolist() == [1, -1]
-
-
-def test_candidates_of_frontier_follow_the_exact_model():
-    exact = read_model("diabetes_eps_rbf")
-    few = replace(exact, sv=exact.sv[:200], sv_coef=exact.sv_coef[:, :200])
-    tried, left_out = candidates(CandidateRequest(few, 7))
-    assert [one.options["budget"] for one in tried] == [50, 100]
-    assert {one.options["svm_type"] for one in tried} == {"epsilon_svr"}
-    assert left_out == []
 
 
 def test_data_are_checked():

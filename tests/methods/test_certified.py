@@ -7,10 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from approximations import approximate
 from libsvm import svmutil
 from program import data, model
-from rbf_models import rbf_model
 from read_fixtures import exact as read_model
 
 import svmfast
@@ -18,7 +16,7 @@ from svmfast import predict
 from svmfast.certificate import proven_signs
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.models.cascade import CascadeModel
-from svmfast.models.certified import certified_rows, check_exact
+from svmfast.models.certified import certified_rows
 from svmfast.models.head import Head
 
 
@@ -40,14 +38,6 @@ def test_tolerance():
         certified_rows(regression, values, bounds)
     assert certified_rows(one_class, values, bounds).tolist() == [False, True]
     assert certified_rows(one_class, values, bounds, tolerance=0.2).tolist() == [False, False]
-
-
-def test_only_the_model_that_was_converted_is_exact():
-    exact = rbf_model([[0.0], [1.5]], [1.0, -1.0], 1.0)
-    with pytest.raises(UnsupportedError, match="the model has no certificate"):
-        predict(approximate(exact, certificate="none")[0], svmfast.as_rows([[1.0]]), certify=True)
-    with pytest.raises(UnsupportedError, match="has a different type or different labels"):
-        check_exact(exact, rbf_model([[0.0], [1.5]], [1.0, -1.0], 1.0, kind="nu_svr"))
 
 
 def test_one_against_the_rest_is_certain_when_nothing_within_the_bounds_changes_it():

@@ -6,13 +6,12 @@ import re
 import shlex
 import shutil
 import subprocess
-import time
 
 import numpy as np
 import pytest
 from command import svmfast
 from frontier_runs import BREAST, TEST, frontier, points, report
-from program import PATIENCE, PROGRAM, data, model
+from program import PROGRAM, data, model
 
 from svmfast.frontiers.folder import RESULTS
 
@@ -204,9 +203,7 @@ def test_a_regression(tmp_path):
 
 
 def test_no_time(tmp_path):
-    begin = time.monotonic()
     done = frontier(tmp_path, *BREAST, *TEST, "--time-limit", "0.01")
-    assert time.monotonic() - begin < 20 * PATIENCE
     assert done.returncode == 1
     assert b"linear: not tried within the time limit\n" in done.stdout
     left_out = sum(one["late"] for one in report(tmp_path)["missing"])

