@@ -176,7 +176,7 @@ def differing(error, n, rng):
         (lost_balanced, 100 * (0.01 + 0.2 + 0.5) / 3, 100),
         (grown, 9, 50),  # the variances add: 1.09 for 1
         # Few rows have most of the error. The mean square of Pareto's distribution is 2 / ((3 - 1) (3 - 2)).
-        (partial(differing, lambda rng, n: 0.02 * rng.pareto(3, n), 200), 2, math.inf),
+        (partial(differing, lambda rng, n: 0.02 * rng.pareto(3, n), 2000), 2, math.inf),
         (partial(differing, lambda rng, n: 0.01 * rng.normal(size=n), 1000), 1, 1.2),
     ],
 )
@@ -226,6 +226,17 @@ def test_rows_that_repeat_unevenly_are_fewer_observations():
     assert weighted_sum([(2.0, (1.0, 0.0, 4.0)), (1.0, (0.0, -1.0, 2.0))]) == ends
     # Rows that were not drawn count for how unevenly rows repeat.
     assert Counted(np.ones(36), none[:36], times).share(none[:36])[2] > 2 * clopper_pearson(0, 36)[1]
+
+
+def test_frequent_rows_stand_for_themselves_alone():
+    """Rows that occur 30 and 10 times; three of six that occur once are held out, or none."""
+    times, differs = np.array([1.0, 1, 1, 30, 10]), np.array([1.0, 0, 0, 1, 0])
+    often = (1.0, (30 / 46, *clopper_pearson(30, 46)))
+    for start, others in ((0, (1 / 3, *clopper_pearson(1, 3))), (3, (0.0, 0.0, 1.0))):
+        found = Counted(times[start:], times[start:] > 1, np.ones(6))
+        value, low, high = weighted_sum([often, (6 / 46, others)])
+        assert found.share(differs[start:]) == pytest.approx((value, low, min(1, high)))
+        assert found.weights.tolist() == [2.0, 2.0, 2.0, 30.0, 10.0][start:]
 
 
 def test_quantiles_count_copies():
