@@ -80,11 +80,14 @@ def decision_bytes(kernel: str, of: ExpansionSizes, width: int, functions: int) 
     return float(np.sum(dense + sparse + coefficients + weights))
 
 
-def cell_bytes(of: ExpansionSizes, pseudo: ArrayLike, functions: int) -> float:
+def cell_bytes(of: ExpansionSizes, pseudo: ArrayLike, functions: int, features: int) -> float:
     """Bound from above the bytes of the native sums of cells, with so many `pseudo` landmarks a cell."""
     m, groups, q = of.vectors, of.sizes.shape[1], np.asarray(pseudo, dtype=np.float64)
-    # Stored in two layouts, and once more while they are packed.
-    dense = 8 * of.densely(np.ceil(m / 8) * 8 + 2 * m, _DENSE_CELL)
-    coefficients = 16 * (m + q) * (groups if groups > 1 else functions) + 16 * (functions + groups**2)
+    # In double and in single precision, in all columns; lanes are filled up to whole vectors.
+    listed = of.entries < _DENSE_CELL * features * m
+    dense = np.where(listed, 0.0, features * (8 * (m + 7) + 4 * (m + 15)))
+    width = groups if groups > 1 else functions
+    # And once more while they are packed.
+    coefficients = (m + q + 16) * (12 * (width + 15) + 8 * width) + 40 * (functions + groups**2 + 16)
     sparse = 24 * of.entries + _COLUMN * of.columns + 2000
-    return float(np.sum(dense + sparse + coefficients + 8 * q * (2 + m)))
+    return float(np.sum(dense + sparse + coefficients + 8 * (q + 7) * (2 + m)))

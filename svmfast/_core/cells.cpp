@@ -3,7 +3,8 @@
 #include "cells.hpp"
 
 #include <algorithm>
-#include <stdexcept>
+#include <cmath>
+#include <numeric>
 
 #include "loops.hpp"
 #include "vote.hpp"
@@ -11,96 +12,189 @@
 namespace svmfast {
 namespace {
 
-// Number of rows grouped by cell at a time; they and their results stay in the second-level cache.
-constexpr std::size_t MOST_ROWS = 8192, FEWEST_ROWS = 256;
+// Number of rows grouped by cell at a time, and bytes of them, which stay in the second-level cache.
+constexpr std::size_t MOST_ROWS = 4096, FEWEST_ROWS = 256, BLOCK_BYTES = 512 * 1024;
 // Below this share of nonzero values landmarks are stored as lists: dense storage, which keeps two copies, would take
 // more than ten times the memory without being faster.
 constexpr double LISTED_SHARE = 0.1;
+// Multiply-adds that adding the lanes of a sum takes as long as.
+constexpr std::size_t LANES_COST = 10;
+// Up to this exponent 2^-t is factored out of a row's kernel values, if sums of coefficients are smaller than that: no
+// sum leaves the range of its precision.
+constexpr double MOST_EXPONENT = 100, LARGEST_SUM = 1e270;
 // Number of parts of a fit's tiles that are summed separately. Fixed, so that sums do not depend on the threads.
 constexpr std::size_t SHARES = 8;
 
-void pack_landmarks(Cell &cell, std::size_t at, const Csr &landmarks) {
-    const std::size_t m = cell.m, stride = round_up(m, CELL_OCTET);
-    const std::int64_t *start = landmarks.indptr + at;
-    const std::size_t nnz = start[m] - start[0];
+// The power of two next to a number.
+double power_of_two(double x) { return x > 0 && std::isfinite(x) ? std::exp2(std::floor(std::log2(x))) : 1; }
+
+void pack_lists(Cell &cell, const Csr &landmarks, const std::int64_t *start) {
+    const std::size_t nnz = start[cell.m] - start[0];
     cell.features = ActiveColumns::of(landmarks.indices + start[0], nnz);
-    const std::size_t d = cell.features.size();
-    cell.listed = static_cast<double>(nnz) < LISTED_SHARE * static_cast<double>(d) * static_cast<double>(stride);
-    const double scale = 2 * cell.gamma * LOG2_E;
-    cell.max_norm = 0;
-    cell.init.assign(stride, 0.0);
-    if (cell.listed) {
-        cell.list_start.assign(d + 1, 0);
-        cell.list_landmark.resize(nnz);
-        cell.list_value.resize(nnz);
-        for (std::int64_t k = start[0]; k < start[m]; ++k)
-            ++cell.list_start[cell.features.position(landmarks.indices[k]) + 1];
-        for (std::size_t f = 0; f < d; ++f) cell.list_start[f + 1] += cell.list_start[f];
-    } else {
-        cell.columns.assign(d * stride, 0.0);
-        cell.vectors.assign(m * d, 0.0);
-    }
+    cell.list_start.assign(cell.features.size() + 1, 0);
+    cell.list_landmark.resize(nnz);
+    cell.exact.list_value.resize(nnz);
+    cell.single.list_value.resize(nnz);
+    for (std::int64_t k = start[0]; k < start[cell.m]; ++k)
+        ++cell.list_start[cell.features.position(landmarks.indices[k]) + 1];
+    for (std::size_t f = 0; f < cell.features.size(); ++f) cell.list_start[f + 1] += cell.list_start[f];
+}
+
+void pack_landmarks(const Cells &e, Cell &cell, std::size_t at, const Csr &landmarks) {
+    const std::size_t m = cell.m;
+    const std::int64_t *start = landmarks.indptr + at;
+    cell.listed = static_cast<double>(start[m] - start[0]) < LISTED_SHARE * static_cast<double>(e.columns * m);
+    CellNumbers<double> &exact = cell.exact;
+    CellNumbers<float> &single = cell.single;
+    exact.landmarks = {cell.listed ? 0 : e.columns, m};
+    single.landmarks = {cell.listed ? 0 : e.columns, m};
+    if (cell.listed) pack_lists(cell, landmarks, start);
     std::vector<std::int64_t> next(cell.list_start);
+    cell.max_norm = 0;
+    double largest = 0;
     for (std::size_t j = 0; j < m; ++j) {
         double norm = 0;
         for (std::int64_t k = start[j]; k < start[j + 1]; ++k) {
-            const double u = landmarks.values[k];
-            const std::size_t f = cell.features.position(landmarks.indices[k]);
+            const double u = landmarks.values[k], value = 2 * cell.gamma * LOG2_E * u, narrow = value / e.factor;
             norm += u * u;
+            largest = std::max(largest, std::fabs(narrow));
             if (cell.listed) {
-                const std::int64_t to = next[f]++;
+                const std::int64_t to = next[cell.features.position(landmarks.indices[k])]++;
                 cell.list_landmark[to] = static_cast<std::int32_t>(j);
-                cell.list_value[to] = scale * u;
+                exact.list_value[to] = value;
+                single.list_value[to] = static_cast<float>(narrow);
             } else {
-                cell.columns[f * stride + j] = cell.vectors[j * d + f] = scale * u;
+                exact.landmarks.value(landmarks.indices[k], j) = value;
+                single.landmarks.value(landmarks.indices[k], j) = static_cast<float>(narrow);
             }
         }
-        cell.init[j] = -cell.gamma * LOG2_E * norm;
+        exact.landmarks.start[j] = -cell.gamma * LOG2_E * norm;
+        single.landmarks.start[j] = static_cast<float>(exact.landmarks.start[j]);
         cell.max_norm = std::max(cell.max_norm, std::sqrt(norm));
     }
+    cell.in_range = largest <= CELL_RANGE;
 }
 
-// A function whose coefficients are all zero is constant in this cell.
-void pack_functions(Cell &cell, std::size_t at, std::size_t pseudo_at, const In2<double> &coef,
-                    const In2<double> &pseudo_coef) {
-    std::vector<double> row(cell.m + cell.pseudo);
-    for (std::size_t p = 0; p < cell.rho.size(); ++p) {
-        std::copy_n(coef.data() + p * coef.shape(1) + at, cell.m, row.begin());
-        std::copy_n(pseudo_coef.data() + p * pseudo_coef.shape(1) + pseudo_at, cell.pseudo, row.begin() + cell.m);
-        if (std::all_of(row.begin(), row.end(), [](double x) { return x == 0; })) continue;
-        cell.coef.insert(cell.coef.end(), row.begin(), row.end());
-        cell.function.push_back(p);
-    }
-    cell.active = cell.function.size();
+// Of these among `all` functions: coef(p, j) is that of function p for landmark first + j. How a function is summed
+// does not depend on which others are constant.
+template <class Number, class Coefficient>
+CellPart<Number> packed_part(std::size_t first, std::size_t depth, const std::vector<std::size_t> &functions,
+                             std::size_t all, Coefficient &&coef) {
+    const std::size_t unit = Panels<Number>::vector(), width = round_up(depth, unit), last = all % unit;
+    // A function by itself takes a share of the vectors, and adds the lanes (measured).
+    const std::size_t apart = last * (width / unit + LANES_COST) < depth ? last : 0;
+    const std::size_t whole = std::lower_bound(functions.begin(), functions.end(), all - apart) - functions.begin();
+    CellPart<Number> to{first, depth, {depth, whole}, whole, functions.size() - whole, width, {}};
+    to.rest_coef.assign(to.rest * width, 0);
+    for (std::size_t a = 0; a < functions.size(); ++a)
+        for (std::size_t j = 0; j < depth; ++j)
+            (a < whole ? to.functions.value(j, a) : to.rest_coef[(a - whole) * width + j]) =
+                static_cast<Number>(coef(functions[a], j));
+    return to;
 }
 
-// In LIBSVM's arrangement; sizes: the landmarks of each of k classes.
-void pack_groups(Cell &cell, std::size_t at, std::size_t k, const std::int64_t *sizes, const In2<double> &coef) {
-    const std::size_t m = coef.shape(1), functions = cell.rho.size();
-    cell.group_start.push_back(0);
-    for (std::size_t g = 0; g < k; ++g) cell.group_start.push_back(cell.group_start.back() + sizes[g]);
-    cell.active = cell.m ? functions : 0;
-    for (std::size_t p = 0; p < functions; ++p) cell.function.push_back(p);
-    std::vector<double> l1(k * (k - 1));
-    for (std::size_t g = 0; g < k; ++g)
-        for (std::size_t q = 0; q < k - 1; ++q) {
-            const double *row = coef.data() + q * m + at;
-            for (std::size_t j = cell.group_start[g]; j < cell.group_start[g + 1]; ++j) {
-                cell.coef.push_back(row[j]);
-                l1[g * (k - 1) + q] += std::fabs(row[j]);
-            }
+template <class Number>
+void pack_constants(Aligned<Number> &to, const std::vector<std::size_t> &functions, const Cell &cell, double scale) {
+    to.assign(round_up(functions.size(), Panels<Number>::vector()), static_cast<Number>(-HUGE_VAL));
+    for (std::size_t a = 0; a < functions.size(); ++a) to[a] = static_cast<Number>(-cell.rho[functions[a]] / scale);
+}
+
+// coef: [function][landmark or pseudo landmark], or in LIBSVM's arrangement, with the landmarks of each class, [class -
+// 1] [landmark].
+void pack_functions(const Cells &e, Cell &cell, const std::vector<double> &coef, const std::int64_t *class_sizes) {
+    const std::size_t width = cell.m + cell.pseudo, k = e.classes, functions = e.functions;
+    cell.l1.assign(functions, 0.0);
+    std::vector<double> l1(e.grouped ? k * (k - 1) : 0);
+    std::vector<std::size_t> every(functions), group_start{0};
+    std::iota(every.begin(), every.end(), 0);
+    if (e.grouped) {
+        for (std::size_t g = 0; g < k; ++g) {
+            group_start.push_back(group_start[g] + class_sizes[g]);
+            for (std::size_t q = 0; q + 1 < k; ++q)
+                for (std::size_t j = group_start[g]; j < group_start[g + 1]; ++j)
+                    l1[g * (k - 1) + q] += std::fabs(coef[q * width + j]);
         }
-    each_pair(k, [&](std::size_t i, std::size_t j) {
-        cell.coef_l1.push_back(l1[i * (k - 1) + j - 1] + l1[j * (k - 1) + i]);
+        std::size_t p = 0;
+        each_pair(k,
+                  [&](std::size_t i, std::size_t j) { cell.l1[p++] = l1[i * (k - 1) + j - 1] + l1[j * (k - 1) + i]; });
+    } else {
+        for (std::size_t p = 0; p < functions; ++p)
+            for (std::size_t j = 0; j < width; ++j) cell.l1[p] += std::fabs(coef[p * width + j]);
+    }
+    double largest = 0;
+    for (const double c : coef) largest = std::max(largest, std::fabs(c));
+    for (const double r : cell.rho) largest = std::max(largest, std::fabs(r));
+    const double scale = power_of_two(largest), most = *std::max_element(cell.l1.begin(), cell.l1.end());
+    cell.most_exponent = e.kind == Pseudo::none && most < LARGEST_SUM ? MOST_EXPONENT : -1;
+    if (e.grouped) {
+        cell.function = every;
+        std::vector<std::size_t> others(k - 1);
+        std::iota(others.begin(), others.end(), 0);
+        for (std::size_t g = 0; g < k; ++g) {
+            const std::size_t first = group_start[g], depth = group_start[g + 1] - first;
+            const auto at = [&](std::size_t q, std::size_t j) { return coef[q * width + first + j]; };
+            cell.exact.parts.push_back(packed_part<double>(first, depth, others, k - 1, at));
+            cell.single.parts.push_back(packed_part<float>(
+                first, depth, others, k - 1, [&](std::size_t q, std::size_t j) { return at(q, j) / scale; }));
+        }
+        if (!cell.m) cell.function.clear();
+    } else {
+        // A function whose coefficients are all zero is constant in this cell.
+        for (const std::size_t p : every)
+            if (cell.l1[p] > 0) cell.function.push_back(p);
+        const auto at = [&](std::size_t p, std::size_t j) { return coef[p * width + j]; };
+        cell.exact.parts.push_back(packed_part<double>(0, width, cell.function, functions, at));
+        cell.single.parts.push_back(packed_part<float>(0, width, every, functions,
+                                                       [&](std::size_t p, std::size_t j) { return at(p, j) / scale; }));
+    }
+    pack_constants(cell.exact.constant, cell.function, cell, 1);
+    pack_constants(cell.single.constant, every, cell, scale);
+    cell.size.assign(round_up(functions, Panels<float>::vector()), 0.0f);
+    for (std::size_t p = 0; p < functions; ++p) {
+        cell.size[p] = 1.000001f * static_cast<float>((cell.l1[p] + std::fabs(cell.rho[p])) / scale);
+        if (e.grouped && cell.l1[p] == 0)
+            cell.size[p] = cell.single.constant[p] == 0 && cell.rho[p] != 0 ? HUGE_VALF : -1;
+    }
+}
+
+// Calls body(packed rows, their first, their order by cells, where each cell starts) for blocks of rows.
+template <class Body>
+void by_cells(const Cells &e, const Router &router, const SparseRows &rows, Threads wanted, Body &&body) {
+    const std::size_t n = rows.count, cells = e.cells.size(), entries = rows.entries();
+    const Threads threads = wanted.for_work(double(e.widest + cells) * (double(entries) + 20.0 * double(n)));
+    // With many cells, many rows are needed to fill the tiles.
+    const std::size_t fits = BLOCK_BYTES / (12 * divide_up(entries, n + 1) + 64);
+    const std::size_t most = std::max(std::clamp(fits, FEWEST_ROWS, MOST_ROWS), 32 * cells);
+    const std::size_t blocks = round_up(divide_up(n, most), std::min<std::size_t>(threads, divide_up(n, FEWEST_ROWS)));
+    std::vector<PackedRows> packed(threads);
+    parallel_for(blocks, threads, [&](std::size_t b, std::size_t worker) {
+        const std::size_t first = b * n / blocks, count = (b + 1) * n / blocks - first;
+        router.pack(rows, first, count, packed[worker]);
+        std::vector<std::int32_t> cell(count);
+        router.route(packed[worker], rows, first, cell.data());
+        std::vector<std::size_t> start(cells + 1);
+        std::vector<std::uint32_t> order(count);
+        for (const std::int32_t c : cell) ++start[c + 1];
+        for (std::size_t c = 0; c < cells; ++c) start[c + 1] += start[c];
+        std::vector<std::size_t> next(start.begin(), start.end() - 1);
+        for (std::size_t i = 0; i < count; ++i) order[next[cell[i]]++] = static_cast<std::uint32_t>(i);
+        body(packed[worker], first, order.data(), start.data());
     });
 }
 
 }  // namespace
 
-CellSums::CellSums(In1<double> gamma, In1<std::int64_t> sizes, const SparseRows &landmarks, In2<double> coef,
-                   In2<double> rho, int kind, In1<std::int64_t> pseudo_sizes, In2<std::int64_t> pairs,
-                   In1<double> distance, In2<double> pseudo_coef, In2<std::int64_t> group_sizes) {
-    const std::size_t p = e.functions = rho.shape(1), k = e.groups = group_sizes.shape(1);
+CellSums::CellSums(In1<std::int64_t> children, In2<double> centers, In1<double> gamma, In1<std::int64_t> sizes,
+                   const SparseRows &landmarks, In2<double> coef, In2<double> rho, int kind,
+                   In1<std::int64_t> pseudo_sizes, In2<std::int64_t> pairs, In1<double> distance,
+                   In2<double> pseudo_coef, std::size_t classes, In2<std::int64_t> class_sizes)
+    : router(children, centers) {
+    const std::size_t p = e.functions = rho.shape(1);
+    e.columns = centers.shape(1);
+    e.factor = router.factor();
+    e.classes = classes;
+    e.grouped = class_sizes.size() > 0;
+    const std::size_t width = coef.shape(0);
     e.kind = static_cast<Pseudo>(kind);
     std::size_t at = 0, pseudo_at = 0, distance_at = 0;
     for (std::size_t c = 0; c < gamma.shape(0); ++c) {
@@ -108,47 +202,62 @@ CellSums::CellSums(In1<double> gamma, In1<std::int64_t> sizes, const SparseRows 
         const std::size_t m = cell.m = sizes.data()[c], q = cell.pseudo = pseudo_sizes.data()[c];
         cell.gamma = gamma.data()[c];
         cell.rho.assign(rho.data() + c * p, rho.data() + (c + 1) * p);
-        pack_landmarks(cell, at, landmarks);
-        if (k)
-            pack_groups(cell, at, k, group_sizes.data() + c * k, coef);
-        else
-            pack_functions(cell, at, pseudo_at, coef, pseudo_coef);
+        pack_landmarks(e, cell, at, landmarks);
+        std::vector<double> own(width * (m + q));
+        for (std::size_t r = 0; r < width; ++r) {
+            std::copy_n(coef.data() + r * coef.shape(1) + at, m, own.data() + r * (m + q));
+            if (q)
+                std::copy_n(pseudo_coef.data() + r * pseudo_coef.shape(1) + pseudo_at, q, own.data() + r * (m + q) + m);
+        }
+        pack_functions(e, cell, own, e.grouped ? class_sizes.data() + c * classes : nullptr);
         if (e.kind == Pseudo::poly) cell.pair.assign(pairs.data() + 2 * pseudo_at, pairs.data() + 2 * (pseudo_at + q));
         if (e.kind == Pseudo::triangle) {
-            cell.distance.assign(distance.data() + distance_at, distance.data() + distance_at + m * q);
-            distance_at += m * q;
+            const std::size_t width = round_up(q, vector_lanes());
+            cell.distance.assign(m * width, 0.0);
+            for (std::size_t t = 0; t < q; ++t)
+                for (std::size_t j = 0; j < m; ++j) cell.distance[j * width + t] = distance.data()[distance_at++];
         }
         at += m;
         pseudo_at += q;
         e.widest = std::max(e.widest, m + q);
-        e.columns = std::max(e.columns, cell.features.size());
         e.cells.push_back(std::move(cell));
     }
 }
 
-std::tuple<Out<double>, Out<std::int64_t>> CellSums::decide(In1<std::int32_t> cell, const SparseRows &rows,
-                                                            Threads wanted) const {
-    const std::size_t n = rows.count, cells = e.cells.size();
-    std::unique_ptr<double[]> out(new double[n * e.functions]);
-    std::vector<std::uint8_t> near_boundary(e.groups ? n : 0);
-    const Threads threads = wanted.for_work(double(e.widest) * (double(rows.entries()) + 20.0 * double(n)));
-    // With many cells, many rows are needed to fill the tiles.
-    const std::size_t even = n / threads + 1;
-    const std::size_t block = std::min(std::max(even, FEWEST_ROWS), std::max(MOST_ROWS, 64 * cells));
-    parallel_for(divide_up(n, block), threads, [&](std::size_t b, std::size_t) {
-        const std::size_t first = b * block, last = std::min(n, first + block);
-        std::vector<std::int64_t> start(cells + 1), order(last - first);
-        for (std::size_t i = first; i < last; ++i) ++start[cell.data()[i] + 1];
-        for (std::size_t c = 0; c < cells; ++c) start[c + 1] += start[c];
-        std::vector<std::int64_t> next(start.begin(), start.end() - 1);
-        for (std::size_t i = first; i < last; ++i) order[next[cell.data()[i]]++] = i;
-        SVMFAST_DISPATCH(cell_decisions, e, rows, order.data(), start.data(), out.get(), near_boundary.data());
-    });
-    const std::size_t count = std::count(near_boundary.begin(), near_boundary.end(), 1);
+namespace {
+
+Out<std::int64_t> marked(const std::vector<std::uint8_t> &marks) {
+    const std::size_t count = std::count(marks.begin(), marks.end(), 1);
     std::unique_ptr<std::int64_t[]> which(new std::int64_t[count]);
     for (std::size_t i = 0, at = 0; at < count; ++i)
-        if (near_boundary[i]) which[at++] = i;
-    return {give(std::move(out), {n, e.functions}), give(std::move(which), {count})};
+        if (marks[i]) which[at++] = static_cast<std::int64_t>(i);
+    return give(std::move(which), {count});
+}
+
+}  // namespace
+
+std::tuple<Out<double>, Out<std::int64_t>> CellSums::decide(const SparseRows &rows, Threads threads) const {
+    const std::size_t n = rows.count;
+    std::unique_ptr<double[]> out(new double[n * e.functions]);
+    std::vector<std::uint8_t> near_boundary(e.grouped ? n : 0);
+    by_cells(e, router, rows, threads,
+             [&](const PackedRows &packed, std::size_t first, const auto *order, const auto *start) {
+                 SVMFAST_DISPATCH(cell_decisions, e, rows, packed, first, order, start, out.get(),
+                                  near_boundary.data());
+             });
+    return {give(std::move(out), {n, e.functions}), marked(near_boundary)};
+}
+
+std::tuple<Out<std::int32_t>, Out<std::int64_t>> CellSums::labels(const SparseRows &rows, int rule,
+                                                                  Threads threads) const {
+    std::unique_ptr<std::int32_t[]> out(new std::int32_t[rows.count]);
+    std::vector<std::uint8_t> near_boundary(e.grouped ? rows.count : 0);
+    by_cells(e, router, rows, threads,
+             [&](const PackedRows &packed, std::size_t first, const auto *order, const auto *start) {
+                 SVMFAST_DISPATCH(cell_labels, e, static_cast<Rule>(rule), rows, packed, first, order, start, out.get(),
+                                  near_boundary.data());
+             });
+    return {give(std::move(out), {rows.count}), marked(near_boundary)};
 }
 
 CellFit::CellFit(In2<double> x, In2<double> target, In1<double> weight, bool hinge) {

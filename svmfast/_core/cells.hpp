@@ -8,59 +8,78 @@
 // kernel values already computed: products c_i c_j, or exp(-gamma r^2) where r bounds ||x - v|| by the triangle
 // inequality.
 //
-// Each row has a lane of the vectors: every number of the model is a broadcast, products of kernel values need no
-// gathering, and a row's sums do not depend on its neighbours. Sums run over features in ascending order from the same
-// start, so the dense and the sparse loop give the same bits for a tile of rows.
-//
-// In LIBSVM's arrangement a landmark belongs to a class and has a coefficient for each of the class's pairs: a cell's
-// kernel values are multiplied by one small matrix for each class, and a pair's value is the sum of the shares of its
-// two classes.
+// Kernel values and values of functions of a row lie side by side; both are rows times panels (panels.hpp). Labels come
+// from single precision where a bound on its error proves that double precision gives the same:
+// docs/single-precision.md.
 #pragma once
 #include <vector>
 
 #include "active_columns.hpp"
-#include "aligned.hpp"
 #include "arrays.hpp"
-#include "dispatch.hpp"
-#include "math.hpp"
+#include "panels.hpp"
 
 namespace svmfast {
 
 enum class Pseudo : int { none = 0, poly = 1, triangle = 2 };
 
-struct Cell {
-    std::size_t m, pseudo, active;  // landmarks, pseudo landmarks, decision functions that are not constant
-    double gamma;
-    ActiveColumns features;  // the columns in which some landmark is not zero; others count in norms alone
-    // Landmarks with few nonzero values are stored by feature ("listed"); the sums have the same bits.
-    bool listed;
-    Aligned<double> vectors;                  // [m][feature]: 2 gamma log2(e) u
-    Aligned<double> columns;                  // [feature][m padded to 8]: the same; for sparse rows
-    std::vector<std::int64_t> list_start;     // listed: [features + 1]
-    std::vector<std::int32_t> list_landmark;  // listed: ascending within a feature
-    std::vector<double> list_value;           // listed: 2 gamma log2(e) u
-    Aligned<double> init;                     // [m padded to 8]: -gamma log2(e) ||u||^2
-    std::vector<std::int64_t> pair;           // [pseudo][2], poly
-    std::vector<double> distance;             // [pseudo][m]: ||v - u||, triangle
-    Aligned<double> coef;                     // [active][m + pseudo]
-    std::vector<std::int64_t> function;       // [active]
-    std::vector<double> rho;                  // [functions]
-    // LIBSVM's arrangement only: coef is then [group][groups - 1][landmarks of the group], all functions active.
-    std::vector<std::size_t> group_start;  // [groups + 1]: landmarks
-    std::vector<double> coef_l1;           // [functions]: sum of |coefficients|
-    double max_norm;                       // max ||u||
+// The largest of the landmarks' values in single precision, and of a row's: products do not overflow, and what
+// underflows in one is too small to matter.
+constexpr double CELL_RANGE = 0x1p40;
+
+// The coefficients of some functions for the `depth` landmarks and pseudo landmarks from number `first` on.
+template <class Number>
+struct CellPart {
+    std::size_t first, depth;
+    Panels<Number> functions;
+    // The last functions, where few lanes of a vector would be theirs: their coefficients side by side, [rest][width].
+    std::size_t whole, rest, width;  // functions in the panels, and others
+    Aligned<Number> rest_coef;
 };
 
+// The numbers of a cell in one precision. In single precision coefficients and offsets are divided by a power of two
+// that is about the largest: they do not overflow, and what underflows is too small to matter.
+template <class Number>
+struct CellNumbers {
+    Panels<Number> landmarks;  // start: -gamma log2(e) ||u||^2; values: 2 gamma log2(e) u over the factor of rows
+    // Landmarks with few nonzero values are stored by feature ("listed") instead; the sums have the same bits.
+    std::vector<Number> list_value;
+    std::vector<CellPart<Number>> parts;  // one, or in LIBSVM's arrangement one for each class
+    Aligned<Number> constant;             // [functions, whole vectors]: -rho; the padding is never the largest
+};
+
+struct Cell {
+    std::size_t m, pseudo;  // landmarks, pseudo landmarks
+    double gamma;
+    bool listed;
+    ActiveColumns features;                   // listed: the columns in which some landmark is not zero
+    std::vector<std::int64_t> list_start;     // listed: [features + 1]
+    std::vector<std::int32_t> list_landmark;  // listed: ascending within a feature
+    std::vector<std::int64_t> pair;           // [pseudo][2], poly
+    Aligned<double> distance;                 // [m][pseudo, whole vectors]: ||v - u||, triangle
+    std::vector<std::size_t> function;        // the decision functions that are not constant
+    std::vector<double> rho, l1;              // [functions]; sum of |coefficient|
+    // [functions, whole vectors]: the same with |rho|, divided as in `single`; -1 of a function that is constant, and
+    // certain, in LIBSVM's arrangement.
+    Aligned<float> size;
+    double max_norm;       // max ||u||
+    double most_exponent;  // of a row whose norm is factored out of its kernel values
+    bool in_range;         // single precision has room for its numbers
+    CellNumbers<double> exact;
+    CellNumbers<float> single;  // all functions
+};
+
+// How labels follow from decision values: the sign of the only one, the largest, LIBSVM's vote of pairs of classes.
+enum class Rule : int { sign = 0, largest = 1, vote = 2 };
+
 struct Cells {
-    std::size_t columns;  // most features of a cell
-    std::size_t functions;
-    std::size_t groups;  // classes, whose pairs are the functions, with landmarks of each; 0: another arrangement
+    std::size_t columns;  // of centers and landmarks
+    double factor;        // of rows in single precision, a power of two
+    std::size_t functions, classes;
+    bool grouped;  // LIBSVM's arrangement: landmarks of each class, whose pairs are the functions
     Pseudo kind;
     std::vector<Cell> cells;
     std::size_t widest;  // most landmarks and pseudo landmarks of a cell
 };
-
-constexpr std::size_t CELL_OCTET = 8;
 
 // Vectors of rows in a tile of a fit.
 constexpr std::size_t FIT_VECTORS = 8;
@@ -100,9 +119,14 @@ struct FitSums {
 
 }  // namespace svmfast
 
-// Decision values of the rows order[start[c] .. start[c + 1]) of every cell c -> out[row][functions].
-// In LIBSVM's arrangement near_boundary[row] says whether rounding could change the sign of one of the row's values.
-SVMFAST_DECLARE(void cell_decisions(const Cells &, const Csr &, const std::int64_t *order, const std::int64_t *start,
-                                    double *out, std::uint8_t *near_boundary))
+// Decision values of the rows first + order[start[c] .. start[c + 1]) of every cell c -> out[row][functions], and
+// labels: numbers of classes, 0 or 1 by the sign -> out[row]. packed: the rows from `first` on. In LIBSVM's arrangement
+// near_boundary[row] says whether rounding could change a sign, and so the label.
+SVMFAST_DECLARE(void cell_decisions(const Cells &, const Csr &, const PackedRows &, std::size_t first,
+                                    const std::uint32_t *order, const std::size_t *start, double *out,
+                                    std::uint8_t *near_boundary))
+SVMFAST_DECLARE(void cell_labels(const Cells &, Rule, const Csr &, const PackedRows &, std::size_t first,
+                                 const std::uint32_t *order, const std::size_t *start, std::int32_t *out,
+                                 std::uint8_t *near_boundary))
 // Adds the loss and its derivatives over the tiles [first, last).
 SVMFAST_DECLARE(void cell_fit(const FitRows &, const FitPoint &, std::size_t first, std::size_t last, FitSums &))

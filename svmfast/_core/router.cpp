@@ -22,52 +22,55 @@ double unit_scale(double largest) {
 
 // ||z - mu_c||^2 / 2 without the terms common to all centers: in single precision, about the mean m of the centers,
 // ||mu_c - m||^2 / 2 + m.(mu_c - m) - z.(mu_c - m), in double precision (times two) ||mu_c||^2 - 2 z.mu_c.
-CenterTable::CenterTable(const double *centers, std::size_t count, std::size_t columns)
-    : count(count), padded32(round_up(count, 2 * vector_lanes())) {
+CenterTable::CenterTable(const double *given, std::size_t count, std::size_t columns, double factor)
+    : count(count), centers(columns, count) {
     std::vector<double> mean(columns, 0.0);
     for (std::size_t c = 0; c < count; ++c)
-        for (std::size_t f = 0; f < columns; ++f) mean[f] += centers[c * columns + f] / double(count);
+        for (std::size_t f = 0; f < columns; ++f) mean[f] += given[c * columns + f] / double(count);
     double largest = 0, farthest = 0;
     for (std::size_t c = 0; c < count; ++c)
         for (std::size_t f = 0; f < columns; ++f) {
-            largest = std::max(largest, std::fabs(centers[c * columns + f]));
-            farthest = std::max(farthest, std::fabs(centers[c * columns + f] - mean[f]));
+            largest = std::max(largest, std::fabs(given[c * columns + f]));
+            farthest = std::max(farthest, std::fabs(given[c * columns + f] - mean[f]));
         }
     scale = unit_scale(largest);
-    scale32 = unit_scale(farthest);
+    const double scale32 = unit_scale(farthest);
     value.assign(columns * count, 0.0);
-    offset32.assign(padded32, HUGE_VALF);
-    value32.assign(columns * padded32, 0.0f);
-    double top_offset = 0, top_entry = 0, top_norm = 0;
+    std::fill(centers.start.begin(), centers.start.end(), HUGE_VALF);
+    double top_offset = 0, top_square = 0, top_norm = 0;
     for (std::size_t c = 0; c < count; ++c) {
-        double square = 0, offset = 0;
+        double square = 0, offset = 0, around = 0;
         for (std::size_t f = 0; f < columns; ++f) {
-            const double mu = centers[c * columns + f] * scale, u = (centers[c * columns + f] - mean[f]) * scale32;
+            const double mu = given[c * columns + f] * scale, u = (given[c * columns + f] - mean[f]) * scale32;
             square += mu * mu;
-            offset += u * (u / 2 + mean[f] * scale32);
+            offset += u * ((given[c * columns + f] + mean[f]) / 2 * factor);
             value[f * count + c] = mu;
-            value32[f * padded32 + c] = float(u);
-            top_entry = std::max(top_entry, std::fabs(u));
+            centers.value(f, c) = float(-u);
+            around += u * u;
         }
         norm.push_back(square);
-        offset32[c] = float(offset);
+        centers.start[c] = float(offset);
+        top_square = std::max(top_square, around);
         top_norm = std::max(top_norm, square);
         top_offset = std::max(top_offset, std::fabs(offset));
     }
     // Single precision must prove what double precision would find, so the bound includes the error of double
     // precision, 2^-28 of single precision's for numbers of the same size.
     const double ratio = scale32 / scale;
-    largest_offset = float(top_offset + 0x1p-28 * double(columns + 8) * top_norm * ratio * ratio);
-    largest_entry = float(top_entry + 0x1p-28 * largest * scale32);
+    largest_offset = top_offset + 0x1p-28 * double(columns + 8) * top_norm * ratio * (factor / scale);
+    longest = std::sqrt(top_square) + 0x1p-28 * std::sqrt(top_norm) * ratio;
 }
 
 Router::Router(ActiveColumns columns, In1<std::int64_t> children, In2<double> centers) : columns_(std::move(columns)) {
     const std::size_t d = columns_.size();
+    double largest = 0;
+    for (std::size_t i = 0; i < centers.size(); ++i) largest = std::max(largest, std::fabs(centers.data()[i]));
+    factor_ = unit_scale(largest);
     std::size_t next = 1;
     for (std::size_t i = 0; i < children.size(); ++i) {
         const auto count = static_cast<std::size_t>(children.data()[i]);
         const std::int32_t table = count > 1 ? static_cast<std::int32_t>(tables_.size()) : -1;
-        if (count > 1) tables_.emplace_back(centers.data() + (next - 1) * d, count, d);
+        if (count > 1) tables_.emplace_back(centers.data() + (next - 1) * d, count, d, factor_);
         nodes_.push_back({count, next, table, count ? -1 : cells_++});
         next += count;
     }
@@ -86,15 +89,29 @@ Out<std::int32_t> Router::route(const SparseRows &rows, Threads threads) const {
     return give(std::move(out), {n});
 }
 
+void Router::pack(const Csr &rows, std::size_t first, std::size_t n, PackedRows &packed) const {
+    SVMFAST_DISPATCH(pack_rows, rows, columns_, factor_, first, n, packed);
+}
+
 void Router::route(const Csr &rows, std::size_t first, std::size_t last, std::int32_t *cell) const {
     if (cells_ == 1) return std::fill(cell + first, cell + last, 0);
+    PackedRows packed;
+    for (; first < last; first += ROUTED_ROWS) {
+        pack(rows, first, std::min(ROUTED_ROWS, last - first), packed);
+        route(packed, rows, first, cell + first);
+    }
+}
+
+void Router::route(const PackedRows &packed, const Csr &rows, std::size_t first, std::int32_t *cell) const {
+    const std::size_t n = packed.row.size();
+    if (cells_ == 1) return std::fill(cell, cell + n, 0);
     const Node &root = nodes_[0];
     if (root.children == nodes_.size() - 1)  // the root's children are the cells
-        return nearest(tables_[root.table], rows, last - first, [=](std::size_t i) { return first + i; }, cell + first);
+        return nearest(tables_[root.table], packed, rows, first, nullptr, n, cell);
     // Children have higher numbers than their parents.
     std::map<std::size_t, std::vector<std::size_t>> waiting;  // rows at each node
-    std::vector<std::size_t> all(last - first);
-    std::iota(all.begin(), all.end(), first);
+    std::vector<std::size_t> all(n);
+    std::iota(all.begin(), all.end(), 0);
     waiting.emplace(0, std::move(all));
     std::vector<std::int32_t> child;
     while (!waiting.empty()) {
@@ -107,54 +124,17 @@ void Router::route(const Csr &rows, std::size_t first, std::size_t last, std::in
             waiting.emplace(here.first_child, which);
         } else {
             child.resize(which.size());
-            nearest(tables_[here.table], rows, which.size(), [&](std::size_t i) { return which[i]; }, child.data());
+            nearest(tables_[here.table], packed, rows, first, which.data(), which.size(), child.data());
             for (std::size_t i = 0; i < which.size(); ++i) waiting[here.first_child + child[i]].push_back(which[i]);
         }
     }
 }
 
-// The nearest child of each of the rows row(0) .. row(count - 1).
-template <class Row>
-void Router::nearest(const CenterTable &table, const Csr &rows, std::size_t count, const Row &row,
-                     std::int32_t *child) const {
-    constexpr std::size_t batch = 256;
-    std::vector<std::int32_t> positions;
-    Aligned<float> value, scores(table.padded32);
-    for (std::size_t begin = 0; begin < count; begin += batch) {
-        const std::size_t n = std::min(count - begin, batch);
-        std::int64_t start[batch + 1] = {};
-        bool as_they_are = row(begin + n - 1) - row(begin) == n - 1;
-        for (std::size_t i = 0; i < n; ++i) {
-            const std::size_t r = row(begin + i);
-            as_they_are = as_they_are && columns_.all_plain(rows, r);
-            start[i + 1] = start[i] + static_cast<std::int64_t>(rows.entries(r));
-        }
-        const auto entries = static_cast<std::size_t>(start[n]);
-        if (positions.size() < entries) positions.resize(entries), value.resize(entries);
-        const std::int32_t *at = positions.data();
-        if (as_they_are) {
-            const std::int64_t from = rows.indptr[row(begin)];
-            at = rows.indices + from;
-            for (std::size_t k = 0; k < entries; ++k)
-                value[k] = float(-rows.values[from + std::int64_t(k)] * table.scale32);
-        } else {
-            std::size_t known = 0;
-            for (std::size_t i = 0; i < n; ++i) {
-                const std::size_t r = row(begin + i);
-                start[i] = static_cast<std::int64_t>(known);
-                for (std::int64_t k = rows.indptr[r]; k < rows.indptr[r + 1]; ++k) {
-                    const std::int32_t v = columns_.position(rows.indices[k]);
-                    positions[known] = v;
-                    value[known] = float(-rows.values[k] * table.scale32);
-                    known += v >= 0;
-                }
-            }
-            start[n] = static_cast<std::int64_t>(known);
-        }
-        SVMFAST_DISPATCH(nearest_centers, table, at, value.data(), start, n, scores.data(), child + begin);
-        for (std::size_t i = begin; i < begin + n; ++i)
-            if (child[i] < 0) child[i] = nearest_in_double(table, rows, row(i));
-    }
+void Router::nearest(const CenterTable &table, const PackedRows &packed, const Csr &rows, std::size_t first,
+                     const std::size_t *which, std::size_t count, std::int32_t *child) const {
+    SVMFAST_DISPATCH(nearest_centers, table, packed, factor_, which, count, child);
+    for (std::size_t i = 0; i < count; ++i)
+        if (child[i] < 0) child[i] = nearest_in_double(table, rows, first + (which ? which[i] : i));
 }
 
 // The center with the smallest ||mu_c||^2 - 2 z.mu_c. Products and sums are separate operations, in the order of the

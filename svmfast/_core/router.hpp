@@ -7,22 +7,21 @@
 #include <vector>
 
 #include "active_columns.hpp"
-#include "aligned.hpp"
 #include "arrays.hpp"
-#include "dispatch.hpp"
+#include "panels.hpp"
 #include "threads.hpp"
 
 namespace svmfast {
 
-// The children of one node, column by column, in single precision padded with centers that are infinitely far.
+// The children of one node, in single precision padded with centers that are infinitely far.
 struct CenterTable {
-    std::size_t count, padded32;
-    double scale, scale32;                // powers of two: neither precision overflows or underflows
-    float largest_offset, largest_entry;  // bounds on |offset32| and |value32|, which include double precision's error
-    std::vector<double> norm, value;      // (count), (columns, count): scaled centers
-    Aligned<float> offset32, value32;     // (padded32), (columns, padded32): about their mean, scaled
+    std::size_t count;
+    double scale;                     // a power of two: double precision does not overflow or underflow
+    double largest_offset, longest;   // bounds on |start| and ||center||, which include double precision's error
+    std::vector<double> norm, value;  // (count), (columns, count): scaled centers
+    Panels<float> centers;            // about their mean, scaled for rows that are multiplied by a factor
 
-    CenterTable(const double *centers, std::size_t count, std::size_t columns);
+    CenterTable(const double *centers, std::size_t count, std::size_t columns, double factor);
 };
 
 class Router {
@@ -37,6 +36,12 @@ class Router {
     void route(const Csr &rows, std::size_t first, std::size_t last, std::int32_t *cell) const;
     // The same for all rows.
     Out<std::int32_t> route(const SparseRows &rows, Threads threads) const;
+    // The rows from `first` on, to be routed and for other uses.
+    void pack(const Csr &rows, std::size_t first, std::size_t n, PackedRows &packed) const;
+    // Cells of those rows -> cell[0 ..).
+    void route(const PackedRows &packed, const Csr &rows, std::size_t first, std::int32_t *cell) const;
+    // That of packed rows: a power of two.
+    double factor() const { return factor_; }
 
     std::int32_t cells() const { return cells_; }
 
@@ -46,19 +51,19 @@ class Router {
         std::int32_t table, cell;  // table -1: an only child is reached without a comparison; cell -1: not a leaf
     };
     ActiveColumns columns_;
+    double factor_;
     std::vector<Node> nodes_;
     std::vector<CenterTable> tables_;
     std::int32_t cells_ = 0;
 
-    template <class Row>
-    void nearest(const CenterTable &table, const Csr &rows, std::size_t count, const Row &row,
-                 std::int32_t *child) const;
+    void nearest(const CenterTable &table, const PackedRows &packed, const Csr &rows, std::size_t first,
+                 const std::size_t *which, std::size_t count, std::int32_t *child) const;
     std::int32_t nearest_in_double(const CenterTable &table, const Csr &rows, std::size_t row) const;
 };
 
 }  // namespace svmfast
 
-// nearest[i] = the one center c whose score offset32[c] + value . value32[., c] is smallest for row i, entries start[i]
-// .. start[i + 1] of position and value; -1 where rounding leaves more than one. scores is scratch of padded32 numbers.
-SVMFAST_DECLARE(void nearest_centers(const CenterTable &, const std::int32_t *position, const float *value,
-                                     const std::int64_t *start, std::size_t n, float *scores, std::int32_t *nearest))
+// nearest[i] = the one center c with the smallest ||z - c|| for the packed row which[i], or i if `which` is null; -1
+// where rounding leaves more than one.
+SVMFAST_DECLARE(void nearest_centers(const CenterTable &, const PackedRows &, double factor, const std::size_t *which,
+                                     std::size_t n, std::int32_t *nearest))

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace svmfast {
@@ -33,6 +34,27 @@ static inline std::size_t most_votes(const std::vector<int> &votes) {
 }
 // Whether class c with n votes would win over another class with m votes, by the same rule for ties.
 static constexpr bool wins_over(std::size_t c, int n, std::size_t other, int m) { return n + (c < other) > m; }
+
+// The class that wins the vote whatever the open pairs are, or -1. side(i, j): which class of the pair i < j wins: 0
+// the first, 1 the second, -1 open. least, open: scratch of one number for each class.
+template <class Side>
+static inline std::int32_t certain_winner(std::vector<int> &least, std::vector<int> &open, Side &&side) {
+    std::fill(least.begin(), least.end(), 0);
+    std::fill(open.begin(), open.end(), 0);
+    each_pair(least.size(), [&](std::size_t i, std::size_t j) {
+        const int won = side(i, j);
+        if (won >= 0) {
+            ++least[won ? j : i];
+        } else {
+            ++open[i], ++open[j];
+        }
+    });
+    const std::size_t best = most_votes(least);
+    // Open pairs can only add votes for the others.
+    for (std::size_t c = 0; c < least.size(); ++c)
+        if (c != best && wins_over(c, least[c] + open[c], best, least[best])) return -1;
+    return static_cast<std::int32_t>(best);
+}
 
 // The class that wins the vote of these decision values; of a single value 0, the positive side, or 1. `votes` is
 // scratch of one number for each class.

@@ -152,6 +152,10 @@ def answered(
             return _rounded_answer(model.expansion, rows, columns.certify, tolerance, threads)
         if columns.certify or not (columns.probability or head.is_regression):
             return _libsvm_answer(model.expansion, rows, columns.certify, threads)
+    if head.is_classifier and model.has_labels and columns == LABELS and exact is None:
+        return Answer(
+            model.labels(rows, threads=threads), partial(model.decision_values, rows, threads=threads)
+        )
     values_alone = not model.has_error_bound or (exact is None and not columns.certify)
     decisions, bounds, certified, decide = _values(model, rows, columns, values_alone, tolerance, threads)
     inside = model.inside_bound(rows) if columns.bound and model.has_validity_bound else None

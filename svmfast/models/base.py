@@ -91,6 +91,10 @@ class Model:
             """The largest squared norm of such vectors that the model no longer has."""
 
         @property
+        def has_labels(self) -> bool:
+            """Whether :meth:`labels` is faster than the decision values."""
+
+        @property
         def has_error_bound(self) -> bool:
             """Whether :meth:`certified_values` bounds the error of the decision values."""
 
@@ -101,7 +105,7 @@ class Model:
     else:
         # Not properties at run time, which the fields of a dataclass could not override.
         provenance = MappingProxyType({})
-        fits_labels = has_error_bound = has_validity_bound = False
+        fits_labels = has_labels = has_error_bound = has_validity_bound = False
         scaling = expansion = embedded_exact = assumed_error = None
         vectors = largest_squared_norm = truncation = None
 
@@ -131,6 +135,10 @@ class Model:
     def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
         """Compute the ``(n, head.n_functions)`` decision values in LIBSVM's pair order."""
         raise NotImplementedError
+
+    def labels(self, rows: Rows, *, threads: int = 1) -> FloatArray:
+        """Find the labels of ``head.predict(decision_values(rows))``, ``(n,)``."""
+        return self.head.predict(self.decision_values(rows, threads=threads))
 
     def probability_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
         """Compute the decision values from which probabilities are printed."""

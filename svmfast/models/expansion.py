@@ -107,9 +107,7 @@ class KernelExpansion(Cacheless, Model):
         if self.head.is_regression:
             raise UnsupportedError("a regression model has no labels", "use its decision values")
         winner, _ = self._engine.labels(rows, threads=threads)
-        labels = [1.0, -1.0] if self.head.labels is None else self.head.labels
-        answers: FloatArray = np.asarray(labels, dtype=np.float64)[winner]
-        return answers
+        return self.head.answers(winner)
 
     def attempts(self, tolerance: float | None, *, threads: int) -> list[Attempt]:
         """List single and double precision, with bounds on the distance from LIBSVM's own results.

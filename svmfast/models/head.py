@@ -137,8 +137,13 @@ class Head:
             place = np.argmax(self.votes(decisions), axis=1)
         else:  # a single class has no decision values
             place = np.where((decisions > 0).all(axis=1), 0, 1)
-        answers: FloatArray = self.labels.astype(np.float64)[place]
-        return answers
+        return self.answers(place)
+
+    def answers(self, place: NDArray[np.integer[Any]]) -> FloatArray:
+        """The labels with these numbers, ``(n,)``; of one-class models, 0 is the positive side."""
+        labels = [1.0, -1.0] if self.labels is None else self.labels
+        found: FloatArray = np.asarray(labels, dtype=np.float64)[place]
+        return found
 
     def votes(self, decisions: FloatArray) -> NDArray[np.int32]:
         """The number of pairs that each class wins, ``(n, k)``."""

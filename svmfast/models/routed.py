@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -61,6 +61,7 @@ class RoutedModel(Cacheless, Model):
     fits_labels: bool = False
 
     kind: ClassVar[str] = "routed"
+    has_labels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_tree("children", self.children)
@@ -149,12 +150,10 @@ class RoutedModel(Cacheless, Model):
     def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
         """Compute the decision values; columns that the model does not have count in distances."""
         if self._cells is not None:
-            cell_of = self.route(rows, threads=threads)
-            values, doubtful = self._cells.decide(cell_of, rows, threads)
-            # With `nr_sv`, rounding could change the votes of rows with a value near zero.
-            for cell in np.unique(cell_of[doubtful]):
-                mine = doubtful[cell_of[doubtful] == cell]
-                values[mine] = self._engine(int(cell)).decision_values(rows.take(mine), threads=threads)
+            values, doubtful = self._cells.decide(rows, threads)
+            # In LIBSVM's layout, rounding could change the votes of rows with a value near zero.
+            for mine, engine in self._by_engine(rows, doubtful):
+                values[mine] = engine.decision_values(rows.take(mine), threads=threads)
             return values
         order, start, grouped = self._router.group(rows, threads=threads)
         out = np.empty((len(rows), self.head.n_functions))
@@ -166,6 +165,26 @@ class RoutedModel(Cacheless, Model):
             else:
                 out[order[a:b]] = -self.rho[cell]
         return out
+
+    def labels(self, rows: Rows, *, threads: int = 1) -> FloatArray:
+        """Find the labels of ``head.predict(decision_values(rows))``, faster, ``(n,)``.
+
+        Single precision answers the rows whose label its error bound proves (docs/single-precision.md).
+        """
+        head = self.head
+        if self._cells is None or head.is_regression:
+            return head.predict(self.decision_values(rows, threads=threads))
+        rule = 1 if head.one_vs_rest else 0 if head.n_functions == 1 else 2
+        place, doubtful = self._cells.labels(rows, rule, threads)
+        for mine, engine in self._by_engine(rows, doubtful):
+            place[mine] = engine.labels(rows.take(mine), threads=threads)[0]
+        return head.answers(place)
+
+    def _by_engine(self, rows: Rows, which: IntArray) -> Iterator[tuple[IntArray, DecisionEngine]]:
+        """Divide some of `rows` by cells; a cell's engine gives LIBSVM's results."""
+        cell_of = self.route(rows.take(which)) if len(which) else which
+        for cell in np.unique(cell_of):
+            yield which[cell_of == cell], self._engine(int(cell))
 
     def route(self, rows: Rows, *, threads: int = 1) -> NDArray[np.int32]:
         """Find the cell of each row, ``(n,)`` int32."""
@@ -199,10 +218,10 @@ class RoutedModel(Cacheless, Model):
 
     @property
     def _together(self) -> bool:
-        """Whether one native call evaluates all cells, by dense products with a lane for each row."""
-        if self.kernel != "rbf":
+        """Whether one native call evaluates all cells."""
+        if self.kernel != "rbf" or not self.head.n_functions:
             return False
-        return self.nr_sv is None or (self.head.n_classes >= 2 and self.landmarks.density >= _DENSE_SHARE)
+        return self.nr_sv is None or self.landmarks.density >= _DENSE_SHARE
 
     @cached
     def working_bytes(self) -> int:
@@ -212,7 +231,7 @@ class RoutedModel(Cacheless, Model):
         sizes = ExpansionSizes.of(self.landmarks, self.sizes[:, None] if self.nr_sv is None else self.nr_sv)
         if self._together:
             pseudo = np.zeros_like(self.sizes) if self.pseudo is None else self.pseudo.sizes
-            return int(tree + cell_bytes(sizes, pseudo, p))
+            return int(2 * tree + cell_bytes(sizes, pseudo, p, self.n_features))
         return int(tree + decision_bytes(self.kernel, sizes, len(self.coef), p))
 
     @cached
@@ -220,8 +239,12 @@ class RoutedModel(Cacheless, Model):
         if not self._together:
             return None
         pseudo = self.pseudo or PseudoLandmarks.none(self.n_cells, self.head.n_functions)
-        packed, groups = np.ascontiguousarray, self.nr_sv
+        packed = np.ascontiguousarray
+        centers = np.zeros((len(self.centers), self.n_features))
+        centers[:, : self.centers.shape[1]] = self.centers
         return _core.CellSums(
+            packed(self.children),
+            centers,
             packed(self.gamma),
             packed(self.sizes),
             self.landmarks,
@@ -232,7 +255,8 @@ class RoutedModel(Cacheless, Model):
             packed(pseudo.pairs),
             packed(pseudo.distances),
             packed(pseudo.coef),
-            np.zeros((self.n_cells, 0), np.int64) if groups is None else packed(groups),
+            self.head.n_classes,
+            np.zeros((self.n_cells, 0), np.int64) if self.nr_sv is None else packed(self.nr_sv),
         )
 
     @cached

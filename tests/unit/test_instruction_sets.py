@@ -15,7 +15,7 @@ TESTS = {
     "libsvm_bits": "bits_are or every_tier or entries",
     "polynomial": "nearest_center or native_bounds",
     "reduced_set": "value_and_gradient",
-    "routed": "values_are_those",
+    "routed": "values_are_those or labels_are",
     "single_polynomial": "bounds_hold or sparse_rows",
     "single_precision": "bound_holds or labels_are or errors_are or one_hot_values or many_features",
 }

@@ -234,3 +234,39 @@ def test_a_vote_that_hangs_on_rounding_is_libsvms():
     theirs = exact._engine.decision_values(rows, libsvm_order=True)
     assert np.abs(theirs[:, 0]).max() < 1e-15
     assert model.decision_values(rows, threads=2).tobytes() == theirs.tobytes()
+    assert (model.labels(rows) == head.predict(theirs)).all()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_labels_are_those_of_the_values(seed):
+    """Single precision proves no wrong label: coefficients cancel, scales are odd, rows lie on boundaries."""
+    rng = np.random.default_rng(seed)
+    k, d, m = int(rng.choice([2, 3, 7, 20])), int(rng.choice([2, 9, 40])), int(rng.choice([1, 8, 33]))
+    one_vs_rest = k > 2 and bool(rng.integers(2))
+    head = Head("c_svc", np.arange(k) * 3 - 1, one_vs_rest=one_vs_rest)
+    cells, p, scale = 3, head.n_functions, 10.0 ** rng.integers(-12, 12)
+    coef = rng.standard_normal((p, cells * m)) * 10.0 ** rng.integers(-9, 9, (p, 1))
+    coef[:, 1::2] = -coef[:, : coef[:, 1::2].shape[1]] * (1 + 1e-6 * rng.standard_normal())
+    coef[rng.random(p) < 0.2] = 0
+    landmarks = rng.standard_normal((cells * m, d)) * (rng.random((cells * m, d)) < rng.choice([0.05, 1.0]))
+    landmarks[1::2] = landmarks[: len(landmarks[1::2])] + 1e-3 * rng.standard_normal(landmarks[1::2].shape)
+    model = RoutedModel(
+        head, "rbf", rng.uniform(1e-3, 2, cells) / d / scale**2, flat_tree(cells),
+        scale * rng.standard_normal((cells, d)), Rows.from_dense(scale * landmarks), np.full(cells, m), coef,
+        rng.standard_normal((cells, p)) * np.abs(coef).sum(axis=1) * rng.choice([0.0, 1e-7, 0.5]),
+    )  # fmt: skip
+    x = rng.standard_normal((300, d + 2)) * (rng.random((300, d + 2)) < rng.choice([0.2, 1.0]))
+    x[:, d:] *= rng.random() < 0.5
+    x[-9:] *= 10.0 ** np.arange(-4, 5)[:, None]
+    rows = Rows.from_dense(scale * x)
+    values = model.decision_values(rows)
+    np.testing.assert_array_equal(model.labels(rows), head.predict(values))
+    # On the boundary: the rows' own values are the offsets.
+    if not one_vs_rest:
+        some = model.route(rows) == model.route(rows)[0]
+        on = replace(model, rho=np.tile((values + model.rho[model.route(rows)])[0], (cells, 1)))
+        few = rows.take(np.flatnonzero(some))
+        np.testing.assert_array_equal(on.labels(few), head.predict(on.decision_values(few)))
+    for first, threads in ((0, 2), (7, 1), (299, 1)):
+        part = model.decision_values(rows[first:], threads=threads)
+        assert part.tobytes() == values[first:].tobytes()

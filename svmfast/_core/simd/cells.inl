@@ -2,127 +2,257 @@
 // cells.hpp. A fit goes through tiles of kernel values as prediction does, with the same sums.
 #include "cells.hpp"
 #include "rounding.hpp"
-#include "simd/tiles.hpp"
+#include "simd/panels.hpp"
+#include "simd/single_rows.hpp"
+#include "vote.hpp"
 
 namespace svmfast::SVMFAST_ISA {
 namespace {
 
-// Rows of a tile: enough sums side by side to hide the latency of multiply-adds of a single function.
-constexpr std::size_t PREDICT_VECTORS = W == 8 ? 2 : 4, PREDICT_ROWS = PREDICT_VECTORS * W;
-// Summing entry by entry is faster if a tile's rows have less than this share of all columns.
-constexpr double SPARSE_SHARE = 0.35;
-
-// Scratch of one tile: rows by feature, kernel values, decision values and each class's shares; [..][PREDICT_ROWS] all;
-// and the tile's rows in the features of a cell.
-struct Tile {
-    Aligned<double> across, features, sums;
-    double squared_norm[PREDICT_ROWS];
-    std::vector<std::int64_t> start, own_order;
-    std::vector<std::int32_t> position;
-    std::vector<double> value;
+// Scratch of a batch of rows: the rows, kernel values and pseudo landmarks, sums of the cell's parts.
+template <class Number>
+struct Batch {
+    static constexpr std::size_t lanes = sizeof(Vector<Number>) / sizeof(Number);
+    const Cells &e;
+    PanelRow<Number> row[BATCH_ROWS], as_rows[BATCH_ROWS];  // also the kernel values
+    // A kernel value is 2^(exponent + offset) or, where the row's norm is split off, the factor times 2^exponent.
+    Number offset[BATCH_ROWS], factor[BATCH_ROWS];
+    bool split[BATCH_ROWS];
+    std::size_t stride, share, room;       // of kernel values; of the sums of a part, and of all
+    Aligned<Number> kernel, sums, values;  // values: of all functions of a row
+    std::vector<int> votes, open;
     Pulse pulse;
-    explicit Tile(const Cells &e)
-        : across(e.columns * PREDICT_ROWS), features((e.widest + CELL_OCTET) * PREDICT_ROWS),
-          sums((e.functions + e.groups * (e.groups ? e.groups - 1 : 0)) * PREDICT_ROWS), start(PREDICT_ROWS + 1),
-          own_order(PREDICT_ROWS) {
-        for (std::size_t r = 0; r < PREDICT_ROWS; ++r) own_order[r] = r;
-    }
 
-    // The rows order[0 .. count) with their columns numbered as the cell's features; columns that it lacks are left
-    // out.
-    Csr among(const ActiveColumns &columns, const Csr &rows, const std::int64_t *order, std::size_t count) {
-        position.clear(), value.clear();
-        for (std::size_t r = 0; r < count; ++r) {
-            for (std::int64_t i = rows.indptr[order[r]]; i < rows.indptr[order[r] + 1]; ++i) {
-                const std::int32_t at = columns.position(rows.indices[i]);
-                if (at < 0) continue;
-                position.push_back(at), value.push_back(rows.values[i]);
-            }
-            start[r + 1] = position.size();
+    explicit Batch(const Cells &e)
+        : e(e), stride(round_up(e.widest + lanes, lanes) + (e.kind == Pseudo::triangle ? e.widest + 2 * lanes : 0)),
+          share(round_up(e.grouped ? e.classes - 1 : e.functions, lanes)), room(share * (e.grouped ? e.classes : 1)),
+          kernel(BATCH_ROWS * stride), sums(BATCH_ROWS * room), values(round_up(e.functions, lanes)), votes(e.classes),
+          open(e.classes) {}
+
+    // The values of the first n functions of the row r -> to.
+    SVMFAST_INLINE void get_values(const CellNumbers<Number> &c, std::size_t r, Number *to, std::size_t n) const {
+        const Number *const sum = sums.data() + r * room, *const constant = c.constant.data();
+        std::size_t p = 0;
+        if (e.grouped) {
+            each_pair(e.classes, [&](std::size_t i, std::size_t j) {
+                to[p] = fma(sum[i * share + j - 1] + sum[j * share + i], factor[r], constant[p]);
+                ++p;
+            });
+            return;
         }
-        return {start.data(), position.data(), value.data()};
+        for (; p + lanes <= n; p += lanes) store(to + p, fma(load(sum + p), broadcast(factor[r]), load(constant + p)));
+        for (; p < n; ++p) to[p] = fma(sum[p], factor[r], constant[p]);
     }
 };
 
-void listed_exponents(const Cell &cell, const Csr &rows, const std::int64_t *order, std::size_t count, double *out) {
-    for (std::size_t r = 0; r < count; ++r) {
-        for (std::size_t j = 0; j < cell.m; ++j) out[j * PREDICT_ROWS + r] = cell.init[j];
-        for (std::int64_t i = rows.indptr[order[r]]; i < rows.indptr[order[r] + 1]; ++i) {
-            const auto f = static_cast<std::size_t>(rows.indices[i]);
-            if (f >= cell.features.size()) break;
-            const double x = rows.values[i];
-            for (std::int64_t k = cell.list_start[f]; k < cell.list_start[f + 1]; ++k) {
-                double &sum = out[static_cast<std::size_t>(cell.list_landmark[k]) * PREDICT_ROWS + r];
-                sum = fma(x, cell.list_value[k], sum);
-            }
+// The rows of a block, and its rows in double precision.
+struct CellRows {
+    const Cells &e;
+    const Csr &rows;
+    const PackedRows &packed;
+    std::size_t first;
+    Aligned<double> dense;  // for a batch
+
+    // The row i of the block as the row `at` of a batch.
+    void get(std::size_t i, std::size_t, PanelRow<float> &row) { row = packed.row[i]; }
+    void get(std::size_t i, std::size_t at, PanelRow<double> &row) {
+        const double *const z = rows.values + rows.indptr[first + i];
+        const std::int32_t *const columns = rows.indices + rows.indptr[first + i];
+        row = {z, packed.row[i].position, packed.row[i].count};
+        if (row.position || row.count == e.columns) return;
+        if (dense.empty()) dense.resize(BATCH_ROWS * e.columns);
+        double *const to = dense.data() + at * e.columns;
+        std::fill_n(to, e.columns, 0.0);
+        for (std::size_t k = 0; k < row.count; ++k) to[columns[k]] = z[k];
+        row.value = to;
+    }
+};
+
+template <class Number>
+void listed_exponents(const Cell &cell, const CellNumbers<Number> &c, const PanelRow<Number> &row, std::size_t columns,
+                      Number *out) {
+    std::copy(c.landmarks.start.begin(), c.landmarks.start.end(), out);
+    for (std::size_t i = 0; i < (row.position ? row.count : columns); ++i) {
+        const std::int32_t f = cell.features.position(row.position ? row.position[i] : static_cast<std::int32_t>(i));
+        for (std::int64_t k = f < 0 ? 0 : cell.list_start[f]; f >= 0 && k < cell.list_start[f + 1]; ++k) {
+            Number &sum = out[cell.list_landmark[k]];
+            sum = fma(row.value[i], c.list_value[k], sum);
         }
     }
 }
 
-void sparse_exponents(const Cell &cell, const Csr &rows, const std::int64_t *order, std::size_t count, double *out) {
-    const std::size_t stride = round_up(cell.m, CELL_OCTET);
-    constexpr std::size_t N = CELL_OCTET / W;
-    for (std::size_t r = 0; r < count; ++r) {
-        const std::int64_t begin = rows.indptr[order[r]];
-        std::int64_t end = rows.indptr[order[r] + 1];
-        while (end > begin && static_cast<std::size_t>(rows.indices[end - 1]) >= cell.features.size()) --end;
-        const std::int32_t *at = rows.indices + begin;
-        const double *value = rows.values + begin;
-        std::size_t j = 0;
-        const auto panel = [&](auto vectors) {
-            constexpr std::size_t V = vectors;
-            const double *columns = cell.columns.data() + j;
-            vd sum[1][V];
-    SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) sum[0][v] = load(cell.init.data() + j + v * W);
-            add_products(sum, static_cast<std::size_t>(end - begin),
-                         [=](std::size_t, std::size_t i) { return value[i]; },
-                         [=](std::size_t i) { return columns + static_cast<std::size_t>(at[i]) * stride; });
-            double lanes[V * W];
-            SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) store(lanes + v * W, sum[0][v]);
-            for (std::size_t i = 0; i < V * W; ++i) out[(j + i) * PREDICT_ROWS + r] = lanes[i];
-            j += V * W;
-        };
-        while (j + 4 * N * W <= stride) panel(std::integral_constant<std::size_t, 4 * N>{});
-        while (j < stride) panel(std::integral_constant<std::size_t, N>{});
-    }
-}
-
-void dense_exponents(const Cell &cell, const Csr &rows, const std::int64_t *order, std::size_t count,
-                     std::size_t vectors, Aligned<double> &across, double *out) {
-    const std::size_t d = cell.features.size();
-    std::fill_n(across.begin(), d * PREDICT_ROWS, 0.0);
-    for (std::size_t r = 0; r < count; ++r)
-        for (std::int64_t i = rows.indptr[order[r]]; i < rows.indptr[order[r] + 1]; ++i)
-            if (static_cast<std::size_t>(rows.indices[i]) < d)
-                across[rows.indices[i] * PREDICT_ROWS + r] = rows.values[i];
-    for (std::size_t j = 0; j < cell.m; ++j)
-        for (std::size_t v = 0; v < vectors; ++v) store(out + j * PREDICT_ROWS + v * W, broadcast(cell.init[j]));
-    product(cell.m, vectors, out, PREDICT_ROWS, cell.vectors.data(), d, across.data(), PREDICT_ROWS, d);
-}
-
-// Pseudo landmarks by the triangle inequality, from the exponents at x[0 .. m), before these become kernel values.
-void triangle(const Cell &cell, std::size_t vectors, double *x) {
+// The exponents of pseudo landmarks by the triangle inequality, x[m ..), from those of a row's kernel values, x[0 ..
+// m).
+void triangle(const Cell &cell, double *x) {
     const double scale = -1 / (cell.gamma * LOG2_E), back = -cell.gamma * LOG2_E;
-    for (std::size_t v = 0; v < vectors; ++v) {
-        double *at = x + v * W;
-        // Distances replace the exponents for now.
-        for (std::size_t j = 0; j < cell.m; ++j) {
-            double *here = at + j * PREDICT_ROWS;
-            store(here, square_root(maximum(load(here) * scale, vd{})));
+    const std::size_t width = round_up(cell.pseudo, W);
+    double *const distance = x + round_up(cell.m + cell.pseudo + W, W);  // room for it
+    for (std::size_t j = 0; j < cell.m; j += W) store(distance + j, square_root(maximum(load(x + j) * scale, vd{})));
+    for (std::size_t t = 0; t < width; t += W) {
+        vd most = vd{};
+        for (std::size_t j = 0; j < cell.m; ++j)
+            most = maximum(most, absolute(broadcast(distance[j]) - load(cell.distance.data() + j * width + t)));
+        store(x + cell.m + t, most * most * back);
+    }
+}
+
+// Rounding must not make K exceed 1; single precision keeps a nan, so that it proves nothing.
+inline vd kernel_value(vd t) { return exp2_by_table(minimum(t, vd{})); }
+inline vf kernel_value(vf t) { return exp2(t); }
+
+// The kernel values of `count` rows over their factors, and their pseudo landmarks -> b.kernel.
+template <class Number>
+void kernel_values(const Cell &cell, const CellNumbers<Number> &c, std::size_t count, Batch<Number> &b) {
+    if (!cell.listed) multiply(c.landmarks, b.row, count, b.kernel.data(), b.stride);
+    for (std::size_t r = 0; r < count; ++r) {
+        Number *const x = b.kernel.data() + r * b.stride;
+        if (cell.listed) listed_exponents(cell, c, b.row[r], b.e.columns, x);
+        if (b.split[r]) {
+            for (std::size_t j = 0; j < cell.m; j += b.lanes) store(x + j, exp2_in_range(load(x + j)));
+            continue;
         }
-        for (std::size_t t = 0; t < cell.pseudo; ++t) {
-            const double *distance = cell.distance.data() + t * cell.m;
-            vd most = vd{};
-            for (std::size_t j = 0; j < cell.m; ++j)
-                most = maximum(most, absolute(load(at + j * PREDICT_ROWS) - distance[j]));
-            store(at + (cell.m + t) * PREDICT_ROWS, exp2(most * most * back));
-        }
-        for (std::size_t j = 0; j < cell.m; ++j) {
-            double *here = at + j * PREDICT_ROWS;
-            const vd r = load(here);
-            store(here, r * r * back);
+        std::size_t n = cell.m;
+        for (std::size_t j = 0; j < n; j += b.lanes) store(x + j, load(x + j) + b.offset[r]);
+        if constexpr (std::is_same_v<Number, double>)
+            if (b.e.kind == Pseudo::triangle) triangle(cell, x), n += cell.pseudo;
+        for (std::size_t j = 0; j < n; j += b.lanes) store(x + j, kernel_value(load(x + j)));
+        if (b.e.kind == Pseudo::poly)
+            for (std::size_t p = 0; p < cell.pseudo; ++p) x[cell.m + p] = x[cell.pair[2 * p]] * x[cell.pair[2 * p + 1]];
+    }
+}
+
+// out[r][a] = x[r] . y[a]: landmarks lie in the lanes.
+template <std::size_t A, class Number>
+inline void dot_tile(const Number *x, std::size_t stride, const Number *y, std::size_t width, Number *out,
+                     std::size_t room) {
+    typedef Vector<Number> V;
+    constexpr std::size_t R = 4, lanes = sizeof(V) / sizeof(Number);
+    V sum[R][A] = {};
+    for (std::size_t i = 0; i < width; i += lanes) {
+        V at[A];
+    SVMFAST_UNROLL for (std::size_t a = 0; a < A; ++a) at[a] = load(y + a * width + i);
+        SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r) {
+            const V k = load(x + r * stride + i);
+            SVMFAST_UNROLL for (std::size_t a = 0; a < A; ++a) sum[r][a] = fma(k, at[a], sum[r][a]);
         }
     }
+    SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
+        SVMFAST_UNROLL for (std::size_t a = 0; a < A; ++a) out[r * room + a] = horizontal_sum(sum[r][a]);
+}
+
+// The sums of the cell's parts -> b.sums [row][room].
+template <class Number>
+void part_sums(const CellNumbers<Number> &c, std::size_t count, Batch<Number> &b) {
+    Number *out = b.sums.data();
+    for (const CellPart<Number> &part : c.parts) {
+        const Number *const x = b.kernel.data() + part.first;
+        if (part.functions.lanes) {
+            for (std::size_t r = 0; r < count; ++r) b.as_rows[r] = {x + r * b.stride, nullptr, part.depth};
+            multiply(part.functions, b.as_rows, count, out, b.room);
+        }
+        // A batch has whole tiles of four rows.
+        for (std::size_t a = 0; a < part.rest; a += 2)
+            for (std::size_t r = 0; r < count; r += 4)
+                with_size<2>(std::min<std::size_t>(2, part.rest - a), [&](auto some) {
+                    dot_tile<some>(x + r * b.stride, b.stride, part.rest_coef.data() + a * part.width, part.width,
+                                   out + r * b.room + part.whole + a, b.room);
+                });
+        out += b.share;
+    }
+}
+
+// Calls body(i, r) after the sums of each row i of the block, r of the batch, have been computed, i in order[0 .. count).
+template <class Number, class Body>
+void each_row(const Cell &cell, const CellNumbers<Number> &c, CellRows &of, const std::uint32_t *order, std::size_t count, Batch<Number> &b, Body &&body) {
+    for (std::size_t first = 0; first < count; first += BATCH_ROWS) {
+        const std::size_t here = std::min(BATCH_ROWS, count - first);
+        double exponent[BATCH_ROWS] = {};
+        for (std::size_t r = 0; r < here; ++r) {
+            of.get(order[first + r], r, b.row[r]);
+            const double far = cell.max_norm + of.packed.norm[order[first + r]], scale = -cell.gamma * LOG2_E;
+            const double all = scale * of.packed.squared_norm[order[first + r]];
+            b.split[r] = scale * far * far >= -cell.most_exponent;
+            b.offset[r] = static_cast<Number>(all);
+            exponent[r] = b.split[r] ? all : 0;
+        }
+        for (std::size_t r = 0; r < here; r += W) store_as(b.factor + r, exp2_by_table(load(exponent + r)));
+        kernel_values(cell, c, here, b);
+        part_sums(c, here, b);
+        for (std::size_t r = 0; r < here; ++r) body(order[first + r], r);
+        b.pulse.spent(here * (c.landmarks.lanes + 1) * (of.e.columns + b.room));
+    }
+}
+
+// Decision values in double precision: writes to place(i) and calls body(i, values).
+template <class Place, class Body>
+void each_value(const Cell &cell, CellRows &of, const std::uint32_t *order, std::size_t count, Batch<double> &b, Place &&place, Body &&body) {
+    const std::size_t functions = of.e.functions, active = cell.function.size();
+    const auto constants = [&](double *to) {
+        for (std::size_t p = 0; p < functions; ++p) to[p] = -cell.rho[p];
+    };
+    if (!active)
+        for (std::size_t r = 0; r < count; ++r) {
+            constants(place(order[r]));
+            body(order[r], place(order[r]));
+        }
+    else
+        each_row(cell, cell.exact, of, order, count, b, [&](std::size_t i, std::size_t r) {
+            double *const to = place(i);
+            b.get_values(cell.exact, r, active == functions ? to : b.values.data(), active);
+            if (active < functions) {
+                constants(to);
+                for (std::size_t a = 0; a < active; ++a) to[cell.function[a]] = b.values[a];
+            }
+            body(i, to);
+        });
+}
+
+// Whether no rounding, LIBSVM's included, can change the sign of a value.
+bool certain_signs(const Cells &e, const Cell &cell, const double *value, double squared_norm, std::size_t entries) {
+    const Rounding error = rounding(KernelKind::rbf, cell.gamma, 0, 0, cell.m, e.columns + entries, cell.max_norm, squared_norm);
+    bool sure = error.small();
+    for (std::size_t p = 0; p < e.functions; ++p)  // without coefficients: -rho in any order
+        sure &= cell.l1[p] == 0 || proves_sign(value[p], error.of(cell.l1[p], cell.rho[p]));
+    return sure;
+}
+
+std::int32_t label_of(const Cells &e, Rule rule, const double *value, std::vector<int> &votes) {
+    if (rule != Rule::largest) return static_cast<std::int32_t>(winner(value, e.functions, votes));
+    return static_cast<std::int32_t>(std::max_element(value, value + e.functions) - value);
+}
+
+// How far a row's values in single precision can be from those of double precision, for each unit of sum |coefficient| +
+// |rho|; infinite where there is no bound.
+float relative_error(const Cells &e, const Cell &cell, double norm, std::size_t entries) {
+    const double far = cell.max_norm + norm;
+    const double terms = static_cast<double>(cell.m + cell.pseudo);
+    const double argument = cell.gamma * LOG2_E * far * far *
+                                (dot_error(entries) + EPSILON * static_cast<double>(entries + e.columns + 10)) + 0x1p-60;
+    if (!(argument < LARGEST_EXPONENT_ERROR && norm * e.factor <= CELL_RANGE)) return HUGE_VALF;
+    const double additions = e.functions > 1 ? terms : terms / WF + 8;
+    const double kernel = 0.72 * argument + 1.1 * FUNCTION_ERROR;
+    return static_cast<float>(1.001 * (e.kind == Pseudo::poly ? 2.1 * kernel + U : kernel) + 1.1 * U * (additions + 18) +
+                              EPSILON * (terms + 30));
+}
+
+// The label that the values v[0 .. functions) prove if each is off by at most `relative` times its size; else -1.
+std::int32_t proven_label(const Cell &cell, Rule rule, float relative, float *scores, Batch<float> &b) {
+    const float *const v = b.values.data();
+    const float hidden = static_cast<float>(cell.m + cell.pseudo) * 0x1p-118f;  // by underflow
+    const float *const size = cell.size.data();
+    const auto side = [&](std::size_t p) {
+        return proves_sign(v[p], relative * size[p] + hidden) ? (votes_for_first(v[p]) ? 0 : 1) : -1;
+    };
+    if (rule == Rule::sign) return side(0);
+    std::size_t p = 0;
+    if (rule == Rule::vote) return certain_winner(b.votes, b.open, [&](std::size_t, std::size_t) { return side(p++); });
+    vf least = broadcast(HUGE_VALF);
+    for (; p < cell.size.size(); p += WF) {
+        const vf value = load(v + p), bound = load(size + p) * relative + hidden;
+        least = minimum(bound - value, least);
+        store(scores + p, -value - bound);
+    }
+    return only_candidate(scores, p, smallest(least));
 }
 
 // Products of pairs of kernel values, at x[m ..) in tiles of `rows`.
@@ -131,116 +261,6 @@ void multiply_pairs(const std::int64_t *pair, std::size_t count, std::size_t m, 
     for (std::size_t p = 0; p < count; ++p) {
         const double *a = x + pair[2 * p] * rows, *b = x + pair[2 * p + 1] * rows;
         for (std::size_t v = 0; v < vectors; ++v) store(x + (m + p) * rows + v * W, load(a + v * W) * load(b + v * W));
-    }
-}
-
-// LIBSVM's pairs from the kernel values x: the shares of both classes, each a product with the class's own coefficients.
-void decide_pairs(const Cells &e, const Cell &cell, std::size_t vectors, const double *x, double *f) {
-    const std::size_t k = e.groups, width = k - 1;
-    double *share = f + e.functions * PREDICT_ROWS;  // [class][coefficient row][PREDICT_ROWS]
-    std::fill_n(share, k * width * PREDICT_ROWS, 0.0);
-    for (std::size_t g = 0; g < k; ++g) {
-        const std::size_t first = cell.group_start[g], size = cell.group_start[g + 1] - first;
-        if (size)
-            product(width, vectors, share + g * width * PREDICT_ROWS, PREDICT_ROWS, cell.coef.data() + first * width, size,
-                    x + first * PREDICT_ROWS, PREDICT_ROWS, size);
-    }
-    for (std::size_t i = 0, p = 0; i < k; ++i)
-        for (std::size_t j = i + 1; j < k; ++j, ++p)
-            for (std::size_t v = 0; v < vectors; ++v) {
-                const vd mine = load(share + (i * width + j - 1) * PREDICT_ROWS + v * W);
-                const vd other = load(share + (j * width + i) * PREDICT_ROWS + v * W);
-                store(f + p * PREDICT_ROWS + v * W, mine + other - cell.rho[p]);
-            }
-}
-
-// Marks the tile's rows with a value within rounding error of zero, as the exact sums do (simd/decision.inl).
-void mark_near_boundary(const Cells &e, const Cell &cell, const Csr &rows, const std::int64_t *which, std::size_t count,
-           const double *squared_norm, const double *f, std::uint8_t *near_boundary) {
-    Rounding error[PREDICT_ROWS] = {};
-    double per_coef[PREDICT_ROWS] = {}, fixed[PREDICT_ROWS] = {};
-    for (std::size_t r = 0; r < count; ++r) {
-        const std::size_t entries = rows.indptr[which[r] + 1] - rows.indptr[which[r]];
-        error[r] = rounding(KernelKind::rbf, cell.gamma, 0, 0, cell.m, cell.features.size() + entries, cell.max_norm,
-                            squared_norm[r]);
-        per_coef[r] = error[r].sum, fixed[r] = error[r].fixed;
-    }
-    double unsure[PREDICT_ROWS];
-    for (std::size_t at = 0; at < PREDICT_ROWS; at += W) {
-        vi any = {};
-        for (std::size_t p = 0; p < e.functions; ++p) {
-            if (cell.coef_l1[p] == 0) continue;  // a constant, the same in any order
-            const vd bound = load(per_coef + at) * cell.coef_l1[p] + (load(fixed + at) + error[0].rho * std::fabs(cell.rho[p]));
-            const vd size = absolute(load(f + p * PREDICT_ROWS + at));
-            any |= ~(vi)((size > bound) & (size <= std::numeric_limits<double>::max()));  // proves_sign of vote.hpp
-        }
-        store(unsure + at, any ? broadcast(1.0) : vd{});
-    }
-    for (std::size_t r = 0; r < count; ++r) near_boundary[which[r]] = !error[r].small() || unsure[r] != 0;
-}
-
-// The kernel values of the rows which[0 .. here) and their pseudo landmarks -> t.features.
-void kernel_values(const Cells &e, const Cell &cell, const Csr &rows, const std::int64_t *which, std::size_t here,
-                   std::size_t vectors, Tile &t) {
-    double *const x = t.features.data();
-    double offset[PREDICT_ROWS] = {};
-    std::size_t entries = 0;
-    for (std::size_t r = 0; r < here; ++r) {
-        entries += rows.entries(which[r]);
-        t.squared_norm[r] = rows.squared_norm(which[r]);
-        offset[r] = t.squared_norm[r] * (-cell.gamma * LOG2_E);
-    }
-    const bool as_they_are = cell.features.plain();
-    const Csr mine = as_they_are ? rows : t.among(cell.features, rows, which, here);
-    const std::int64_t *at = as_they_are ? which : t.own_order.data();
-    if (cell.listed || entries < SPARSE_SHARE * cell.features.size() * here) {
-        for (std::size_t j = 0; j < cell.m; ++j)
-            for (std::size_t r = here; r < vectors * W; ++r) x[j * PREDICT_ROWS + r] = 0;
-        if (cell.listed)
-            listed_exponents(cell, mine, at, here, x);
-        else
-            sparse_exponents(cell, mine, at, here, x);
-    } else {
-        dense_exponents(cell, mine, at, here, vectors, t.across, x);
-    }
-    const auto each = [=](std::size_t count, auto &&change) {
-        for (std::size_t v = 0; v < vectors; ++v)
-            for (std::size_t j = 0; j < count; ++j) {
-                double *const value = x + j * PREDICT_ROWS + v * W;
-                store(value, change(load(value), v));
-            }
-    };
-    // Rounding must not make K exceed 1.
-    each(cell.m, [&](vd t, std::size_t v) { return -maximum(-(t + load(offset + v * W)), vd{}); });
-    if (e.kind == Pseudo::triangle && cell.pseudo) triangle(cell, vectors, x);
-    each(cell.m, [](vd t, std::size_t) { return exp2(t); });
-    if (e.kind == Pseudo::poly) multiply_pairs(cell.pair.data(), cell.pseudo, cell.m, PREDICT_ROWS, vectors, x);
-}
-
-void decide(const Cells &e, const Cell &cell, const Csr &rows, const std::int64_t *order, std::size_t count, Tile &t,
-            double *out, std::uint8_t *near_boundary) {
-    double *x = t.features.data(), *f = t.sums.data();
-    for (std::size_t first = 0; first < count; first += PREDICT_ROWS) {
-        const std::size_t here = std::min(PREDICT_ROWS, count - first), vectors = divide_up(here, W);
-        const std::int64_t *which = order + first;
-        t.pulse.spent(PREDICT_ROWS * (cell.m + cell.pseudo + 1) * (e.columns + cell.active + 1));
-        if (cell.active) kernel_values(e, cell, rows, which, here, vectors, t);
-        if (cell.active && e.groups) {
-            decide_pairs(e, cell, vectors, x, f);
-            mark_near_boundary(e, cell, rows, which, here, t.squared_norm, f, near_boundary);
-        } else if (cell.active) {
-            for (std::size_t a = 0; a < cell.active; ++a)
-                for (std::size_t v = 0; v < vectors; ++v)
-                    store(f + a * PREDICT_ROWS + v * W, broadcast(-cell.rho[cell.function[a]]));
-            product(cell.active, vectors, f, PREDICT_ROWS, cell.coef.data(), cell.m + cell.pseudo, x, PREDICT_ROWS,
-                    cell.m + cell.pseudo);
-        }
-        for (std::size_t r = 0; r < here; ++r) {
-            double *to = out + which[r] * e.functions;
-            if (cell.active < e.functions)
-                for (std::size_t p = 0; p < e.functions; ++p) to[p] = -cell.rho[p];
-            for (std::size_t a = 0; a < cell.active; ++a) to[cell.function[a]] = f[a * PREDICT_ROWS + r];
-        }
     }
 }
 
@@ -272,11 +292,50 @@ double losses(const FitRows &rows, std::size_t tile, double *f) {
 
 }  // namespace
 
-void cell_decisions(const Cells &e, const Csr &rows, const std::int64_t *order, const std::int64_t *start,
-                    double *out, std::uint8_t *near_boundary) {
-    Tile t(e);
+void cell_decisions(const Cells &e, const Csr &rows, const PackedRows &packed, std::size_t first,
+                    const std::uint32_t *order, const std::size_t *start, double *out, std::uint8_t *near_boundary) {
+    CellRows of{e, rows, packed, first, {}};
+    Batch<double> b(e);
     for (std::size_t c = 0; c < e.cells.size(); ++c)
-        if (start[c] < start[c + 1]) decide(e, e.cells[c], rows, order + start[c], start[c + 1] - start[c], t, out, near_boundary);
+        each_value(e.cells[c], of, order + start[c], start[c + 1] - start[c], b,
+                   [&](std::size_t i) { return out + (first + i) * e.functions; },
+                   [&](std::size_t i, const double *value) {
+                       if (e.grouped)
+                           near_boundary[first + i] = !certain_signs(e, e.cells[c], value, packed.squared_norm[i], rows.entries(first + i));
+                   });
+}
+
+void cell_labels(const Cells &e, Rule rule, const Csr &rows, const PackedRows &packed, std::size_t first,
+                 const std::uint32_t *order, const std::size_t *start, std::int32_t *out, std::uint8_t *near_boundary) {
+    CellRows of{e, rows, packed, first, {}};
+    Batch<float> b(e);
+    Batch<double> exact(e);
+    std::vector<std::uint32_t> open;
+    std::vector<double> values(e.functions);
+    Aligned<float> scores(round_up(e.functions, WF));
+    for (std::size_t c = 0; c < e.cells.size(); ++c) {
+        const Cell &cell = e.cells[c];
+        const std::uint32_t *const mine = order + start[c];
+        const std::size_t count = start[c + 1] - start[c];
+        open.clear();
+        // (The square root of a small distance has no digits in single precision.)
+        if (cell.function.empty() || !cell.in_range || e.kind == Pseudo::triangle)
+            open.assign(mine, mine + count);
+        else
+            each_row(cell, cell.single, of, mine, count, b, [&](std::size_t i, std::size_t r) {
+                b.get_values(cell.single, r, b.values.data(), b.values.size());
+                const float relative = relative_error(e, cell, packed.norm[i], rows.entries(first + i));
+                std::int32_t &label = out[first + i];
+                label = proven_label(cell, rule, relative, scores.data(), b);
+                if (label < 0) open.push_back(static_cast<std::uint32_t>(i));
+            });
+        each_value(cell, of, open.data(), open.size(), exact, [&](std::size_t) { return values.data(); },
+                   [&](std::size_t i, const double *value) {
+                       out[first + i] = label_of(e, rule, value, exact.votes);
+                       if (e.grouped)
+                           near_boundary[first + i] = !certain_signs(e, cell, value, packed.squared_norm[i], rows.entries(first + i));
+                   });
+    }
 }
 
 void cell_fit(const FitRows &rows, const FitPoint &s, std::size_t first, std::size_t last, FitSums &sums) {

@@ -20,7 +20,7 @@ constexpr std::size_t L2_BYTES = 256 * 1024;
 // degree 1.
 template <KernelKind kind>
 inline vd transform(vd sum, int degree) {
-    if constexpr (kind == KernelKind::rbf) return exp2(sum);
+    if constexpr (kind == KernelKind::rbf) return exp2_by_table(sum);
     if constexpr (kind == KernelKind::polynomial) return powi(sum, degree);
     return tanh(sum);
 }
@@ -278,7 +278,8 @@ std::vector<std::uint32_t> double_rows(const Expansion &e, const RowBlock &rows,
         const Rounding error = rounding(e.kind, e.gamma, e.coef0, e.degree, e.n, e.max_entries + rows.entries(r),
                                         e.max_norm, b.rows.squared_norm[r]);
         bool sure = !rbf || error.small();
-        for (std::size_t p = 0; p < e.functions; ++p) sure &= proves_sign(value[p], error.of(e.coef_l1[p], e.rho[p]));
+        for (std::size_t p = 0; p < e.functions; ++p)  // without coefficients: -rho in any order
+            sure &= e.coef_l1[p] == 0 || proves_sign(value[p], error.of(e.coef_l1[p], e.rho[p]));
         if (!sure) near_boundary.push_back(static_cast<std::uint32_t>(r));
         if (!errors) continue;
         each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {

@@ -1,71 +1,146 @@
 // The nearest of many centers: router.hpp. Compiled once per instruction set.
 #include "router.hpp"
-#include "simd/tiles.hpp"
+#include "simd/panels.hpp"
 
 namespace svmfast::SVMFAST_ISA {
 namespace {
 
-struct Row {
-    const std::int32_t *position;
-    const float *value;
-    std::size_t nnz;
+// Rows of which the numbers are put in place before vectors load them, and such numbers.
+constexpr std::size_t PLACED_ROWS = 16, PLACED_NUMBERS = 16384;
+// Where squares leave the range of doubles, norms are not known.
+constexpr double LEAST_NORM = 1e-140;
+
+// One row of many: where its numbers in double precision are, and its squared norm, of which each lane takes every W-th
+// column; the sum does not depend on zeros that are stored.
+struct PlacedRow {
+    const double *value;
+    double square[W];
+    bool by_vectors;  // of the norm
 };
 
-// Scores of V vectors of centers; also returns the sum of |value|, at negligible cost.
-template <std::size_t V>
-inline float score_tile(const Row &row, const float *centers, const float *offsets, std::size_t padded, float *scores,
-                        vf &least) {
-    vf score[1][V];
-    SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) score[0][v] = load(offsets + v * WF);
-    float length = 0;
-    add_products(score, row.nnz,
-                 [&](std::size_t, std::size_t k) {
-                     length += std::fabs(row.value[k]);
-                     return row.value[k];
-                 },
-                 [=](std::size_t k) { return centers + std::size_t(row.position[k]) * padded; });
-    SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) store(scores + v * WF, score[0][v]);
-    // A tree of comparisons, not a chain.
-    SVMFAST_UNROLL for (std::size_t step = 1; step < V; step *= 2)
-        SVMFAST_UNROLL for (std::size_t v = 0; v + step < V; v += 2 * step) score[0][v] = minimum(score[0][v], score[0][v + step]);
-    least = minimum(least, score[0][0]);
-    return length;
-}
+class Packer {
+  public:
+    Packer(const Csr &rows, const ActiveColumns &columns, double factor, std::size_t first, std::size_t n,
+           PackedRows &to)
+        : rows(rows), columns(columns), factor(factor), d(columns.size()), whole(round_up(d, W)), first(first), to(to) {
+        to.row.resize(n);
+        to.squared_norm.resize(round_up(n, W));
+        to.norm.resize(round_up(n, W));
+        const auto entries = static_cast<std::size_t>(rows.indptr[first + n] - rows.indptr[first]);
+        // A dense row has not many more numbers than its entries.
+        const auto filled = static_cast<std::size_t>(static_cast<double>(entries) / DENSE_SHARE);
+        value = to.value.of(std::min(filled, std::max(entries, n * d)) + n);
+        if (!columns.plain()) position = to.position.of(entries), known = to.known.of(entries);
+        const std::size_t most = std::clamp(PLACED_NUMBERS / (whole + 1), std::size_t{1}, PLACED_ROWS);
+        scattered = to.scattered.of(most * whole);
+        for (std::size_t begin = 0; begin < n; begin += most) {
+            const std::size_t end = std::min(n, begin + most);
+            for (std::size_t i = begin; i < end; ++i) place(i, placed[i - begin], scattered + (i - begin) * whole);
+            for (std::size_t i = begin; i < end; ++i) convert(placed[i - begin], i);
+        }
+        for (std::size_t i = 0; i < n; i += W) store(to.norm.data() + i, square_root(load(to.squared_norm.data() + i)));
+    }
 
-constexpr std::size_t SCORES = 12;  // vectors of scores that stay in registers, even if there are only sixteen
+  private:
+    const Csr &rows;
+    const ActiveColumns &columns;
+    const double factor;
+    const std::size_t d, whole, first;
+    PackedRows &to;
+    float *value;
+    std::int32_t *position = nullptr;
+    double *known = nullptr, *scattered;
+    PlacedRow placed[PLACED_ROWS];
+
+    void place(std::size_t i, PlacedRow &row, double *dense) {
+        const std::size_t r = first + i;
+        std::size_t n = rows.entries(r);
+        const double *z = rows.values + rows.indptr[r];
+        const std::int32_t *at = rows.indices + rows.indptr[r];
+        const bool all_known = columns.all_plain(rows, r);
+        row.by_vectors = all_known && is_dense(n, d);
+        if (!row.by_vectors) {
+            double square[W] = {};
+            for (std::size_t k = 0; k < n; ++k) {
+                double &sum = square[static_cast<std::size_t>(at[k]) % W];
+                sum = fma(z[k], z[k], sum);
+            }
+            std::copy_n(square, W, row.square);
+        }
+        if (columns.plain()) {
+            while (n > 0 && static_cast<std::size_t>(at[n - 1]) >= d) --n;
+        } else {
+            std::size_t kept = 0;
+            for (std::size_t k = 0; k < n; ++k) {
+                position[kept] = columns.position(at[k]), known[kept] = z[k];
+                kept += position[kept] >= 0;
+            }
+            z = known, at = position, n = kept;
+            position += n, known += n;
+        }
+        row.value = z;
+        static constexpr std::int32_t nowhere = 0;  // sparse rows have positions, even without numbers
+        to.row[i] = {nullptr, is_dense(n, d) ? nullptr : n ? at : &nowhere, n};
+        if (!is_dense(n, d)) return;
+        if (n == d) return;
+        std::fill_n(dense, whole, 0.0);
+        for (std::size_t k = 0; k < n; ++k) dense[at[k]] = z[k];
+        row.value = dense;
+    }
+
+    void convert(const PlacedRow &row, std::size_t i) {
+        vd squares = load(row.square);
+        const std::size_t n = to.row[i].position ? to.row[i].count : d;
+        const double *const z = row.value;
+        to.row[i].value = value;
+        std::size_t k = 0;
+        if (row.by_vectors) {
+            squares = vd{};
+            for (; k + W <= n; k += W) {
+                const vd x = load(z + k);
+                squares = fma(x, x, squares);
+                store_as(value + k, x * factor);
+            }
+            for (; k < n; ++k) {
+                squares[k % W] = fma(z[k], z[k], squares[k % W]);
+                value[k] = static_cast<float>(z[k] * factor);
+            }
+        } else {
+            for (; k + W <= n; k += W) store_as(value + k, load(z + k) * factor);
+            for (; k < n; ++k) value[k] = static_cast<float>(z[k] * factor);
+        }
+        to.squared_norm[i] = horizontal_sum(squares);
+        value += n;
+    }
+};
 
 }  // namespace
 
-void nearest_centers(const CenterTable &t, const std::int32_t *position, const float *value, const std::int64_t *start,
-                     std::size_t n, float *scores, std::int32_t *nearest) {
-    const float *const centers = t.value32.data(), *const offsets = t.offset32.data();
-    const std::size_t padded = t.padded32;
-    for (std::size_t i = 0; i < n; ++i) {
-        const Row row{position + start[i], value + start[i], std::size_t(start[i + 1] - start[i])};
-        vf least = broadcast(std::numeric_limits<float>::infinity());
-        float length = 0;
-        std::size_t c = 0;
-        for (; c + SCORES * WF <= padded; c += SCORES * WF)
-            length = score_tile<SCORES>(row, centers + c, offsets + c, padded, scores + c, least);
-        with_size<SCORES - 1>((padded - c) / WF, [&](auto vectors) {
-            length = score_tile<vectors>(row, centers + c, offsets + c, padded, scores + c, least);
-        });
-        // Twice the error of a sum with this many terms, each of which has been rounded twice.
-        const float spread = 2.2f * 0x1p-24f * float(row.nnz + 8) * (t.largest_offset + 1.01f * length * t.largest_entry);
-        const float limit = smallest(least) + (spread + 1e-30f);
-        // All candidates, without a branch on their positions: 64 lanes at a time.
-        std::uint64_t found = 0, taken = 0, many = 0;
-        for (std::size_t base = 0; base < padded; base += 64) {
-            std::uint64_t word = 0;
-            for (std::size_t at = base; at < std::min(padded, base + 64); at += WF)
-                word |= not_above(load(scores + at), limit) << (at - base);
-            const std::uint64_t here = word != 0;
-            many |= (word & (word - 1)) | (here & taken);
-            // Without a candidate the last lane is used and masked out.
-            found |= (base + std::uint64_t(__builtin_ctzll(word | std::uint64_t(1) << 63))) & -here;
-            taken |= here;
+void pack_rows(const Csr &rows, const ActiveColumns &columns, double factor, std::size_t first, std::size_t n,
+               PackedRows &to) {
+    Packer(rows, columns, factor, first, n, to);
+}
+
+void nearest_centers(const CenterTable &t, const PackedRows &packed, double factor, const std::size_t *which,
+                     std::size_t n, std::int32_t *nearest) {
+    const std::size_t lanes = t.centers.lanes;
+    PanelRow<float> row[BATCH_ROWS];
+    Aligned<float> scores(BATCH_ROWS * lanes);
+    for (std::size_t begin = 0; begin < n; begin += BATCH_ROWS) {
+        const std::size_t here = std::min(n - begin, BATCH_ROWS);
+        for (std::size_t i = 0; i < here; ++i) row[i] = packed.row[which ? which[begin + i] : begin + i];
+        multiply(t.centers, row, here, scores.data(), lanes);
+        for (std::size_t i = 0; i < here; ++i) {
+            const float *const score = scores.data() + i * lanes;
+            vf least = load(score);
+            for (std::size_t at = WF; at < lanes; at += WF) least = minimum(least, load(score + at));
+            // Twice the error of a sum with this many terms, each of which has been rounded twice.
+            const double norm = packed.norm[which ? which[begin + i] : begin + i];
+            const double length = norm >= LEAST_NORM || row[i].count == 0 ? factor * norm : HUGE_VAL;
+            const double terms = static_cast<double>(row[i].count) + 8;
+            const double spread = 2.2 * 0x1p-24 * terms * (t.largest_offset + 1.01 * length * t.longest) + 1e-30;
+            nearest[begin + i] = only_candidate(score, lanes, smallest(least) + 1.001f * static_cast<float>(spread));
         }
-        nearest[i] = many || !taken ? -1 : std::int32_t(found);
     }
 }
 

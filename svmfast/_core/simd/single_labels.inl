@@ -6,7 +6,6 @@
 namespace svmfast::SVMFAST_ISA {
 namespace {
 
-constexpr double EPSILON = std::numeric_limits<double>::epsilon();
 // Number of sparse rows in one pass over the support vectors.
 constexpr std::size_t LEAST_SPARSE_ROWS = 128;
 
@@ -126,21 +125,7 @@ class LabelDecider {
         for (std::size_t c = 0; c < k; ++c)
             if (c != champion && pair_value(champion, c, kernel) < 0) champion = c;
         if (wins_all(row, champion, kernel)) return static_cast<std::int32_t>(champion);
-        std::fill(least.begin(), least.end(), 0);
-        std::fill(open.begin(), open.end(), 0);
-        each_pair(k, [&](std::size_t i, std::size_t j) {
-            const std::int32_t won = pair(row, i, j, kernel);
-            if (won >= 0) {
-                ++least[won ? j : i];
-            } else {
-                ++open[i], ++open[j];
-            }
-        });
-        const std::size_t best = most_votes(least);
-        // Open pairs can only add votes for the others.
-        for (std::size_t c = 0; c < k; ++c)
-            if (c != best && wins_over(c, least[c] + open[c], best, least[best])) return -1;
-        return static_cast<std::int32_t>(best);
+        return certain_winner(least, open, [&](std::size_t i, std::size_t j) { return pair(row, i, j, kernel); });
     }
 
     double sum(std::size_t row, std::size_t group) const { return sums.total[row * s.e.groups + group]; }
@@ -178,6 +163,7 @@ class LabelDecider {
 
     // Which class of the pair i < j wins: 0 the first, 1 the second, -1 not proven.
     std::int32_t pair(std::size_t row, std::size_t i, std::size_t j, const float *kernel) {
+        if (s.e.coef_l1[number(i, j)] == 0) return votes_for_first(-s.e.rho[number(i, j)]) ? 0 : 1;
         return side(pair_value(i, j, kernel), pair_reach(row, i, j, kernel));
     }
     double pair_reach(std::size_t row, std::size_t i, std::size_t j, const float *kernel) {

@@ -10,8 +10,8 @@ constexpr std::size_t FOLD_TERMS = 32;
 // Features of a dense row whose products are summed in one chain: a panel of them, and the rows of a tile, stay in the
 // L1 cache. The sums of several chains are added, which also rounds less often than a single one.
 constexpr std::size_t CHAIN = 128;
-// Unit roundoff of float, and bounds on the relative errors of the functions of exp2.hpp.
-constexpr double U = 0x1p-24;
+// Unit roundoff of float, twice that of double, and bounds on the relative errors of the functions of exp2.hpp.
+constexpr double U = 0x1p-24, EPSILON = std::numeric_limits<double>::epsilon();
 constexpr double FUNCTION_ERROR = 0x1p-21, REMAINDER_ERROR = 0x1p-20, TANH_ERROR = 0x1p-19;
 // Roundings of a term: the additions, the coefficient's rounding, and a product that is not fused.
 constexpr double SUM_ERROR = 1.01 * (FOLD_TERMS + 8) * U;

@@ -63,6 +63,13 @@ template <class Number>
 inline void store(Number *p, Vector<Number> v) {
     std::memcpy(p, &v, sizeof v);
 }
+// The same numbers in the precision of the target.
+inline void store_as(double *p, vd v) { store(p, v); }
+inline void store_as(float *p, vd v) {
+    typedef float Half __attribute__((vector_size(W * 4)));
+    const Half half = __builtin_convertvector(v, Half);
+    std::memcpy(p, &half, sizeof half);
+}
 // Adding minus zero changes no bit, so the compiler may drop it and load directly into all lanes. Adding plus zero,
 // which turns -0.0 into +0.0, would cost an addition and a shuffle on the ports that multiply-adds need.
 template <class Number>
