@@ -90,7 +90,6 @@ class Compiled:
 
 @functools.cache
 def fused():
-    """Options for which products and sums are contracted, where this machine can."""
     flags = Path("/proc/cpuinfo").read_text().split() if Path("/proc/cpuinfo").exists() else []
     return ["-mfma", "-ffp-contract=fast"] if "fma" in flags else []
 

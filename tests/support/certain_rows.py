@@ -23,7 +23,6 @@ def where_it_changes(rule, rows, most):
 
 
 def near_the_boundary(file, rows):
-    """Rows on both sides of the boundary between the first row's label and others."""
     label = file.answers(rows)[0]
     return np.vstack(where_it_changes(lambda at: file.answers(at) == label, rows, 30))
 

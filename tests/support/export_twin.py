@@ -53,7 +53,6 @@ def power(base, degree):
 
 
 def root(s):
-    """Compute the square root by Heron's method, with half the exponent as the initial estimate."""
     real, single = s.dtype.type, s.dtype == np.float32
     bits = np.ascontiguousarray(s).view(np.uint32 if single else np.uint64)
     start = (bits >> 1) + (np.uint32(0x1FC00000) if single else np.uint64(0x1FF8000000000000))

@@ -195,7 +195,6 @@ def test_stored_numbers_are_those_of_rounding_and_tail_rounded_up():
 
 
 def test_the_eigensolver_is_not_trusted(monkeypatch):
-    """Vectors that are too short or not orthogonal, with the values that belong to them."""
     # Of the identity, everything is computed exactly; of another matrix it could have been rounded.
     assert largest_eigenvalue(np.eye(40)) >= 1 + residual.product_rounding(40)[0] * math.sqrt(40)
     rng = np.random.default_rng(9)

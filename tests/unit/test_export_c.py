@@ -164,7 +164,6 @@ TEXTS = st.one_of(st.sampled_from(INJECTED), MIXED, st.text(max_size=20))
 
 
 def exported(text, language):
-    """Export with this text in every place that takes text from outside."""
     known = text.encode("utf-8", "replace").decode()  # only file names may not be UTF-8
     names = [f"{known}{i}" for i in range(4)]
     apart = {"labels_differing": 0, "max_abs_error": 0.0, "max_abs_value": 1.0}

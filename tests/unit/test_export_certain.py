@@ -30,7 +30,6 @@ ALWAYS += [one for one in ALL if one[2]]
 @needs_compiler
 @pytest.mark.parametrize(("name", "precision", "contracted"), nightly_but(ALWAYS, ALL))
 def test_certain_labels_are_the_exact_models(name, precision, contracted, tmp_path):
-    """For rows with values of 0.01 to 3 times the bound, and for rows that round to these."""
     if contracted and not fused():
         pytest.skip("this machine has no fused multiply-add")
     exact, fast = made(name)

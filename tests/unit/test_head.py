@@ -52,7 +52,6 @@ def classifier(rng, k):
 
 
 def decisions_for(rng, n, p):
-    """Return decision values with many zeros, ties and extremes among ordinary ones."""
     values = rng.normal(0, 1, (n, p)) * rng.choice([0.01, 1, 30], (n, 1))
     special = rng.choice([0.0, -0.0, 1.0, -1.0, 1e-300, -1e-300, 1e6, -1e6], (n, p))
     return np.where(rng.random((n, p)) < rng.choice([0.0, 0.3, 1.0], (n, 1)), special, values)
@@ -157,7 +156,6 @@ def both(model, rows, folder):
 
 
 def saved(model, path):
-    """Return the model as read from its file, which has eight digits of each feature."""
     save_model(model, path)
     return load_model(path)
 

@@ -33,7 +33,6 @@ def options_of(name):
 
 @pytest.mark.parametrize("name", main.commands())
 def test_every_option_refuses_what_is_no_number(name, capsys):
-    """All texts for one option of each type, and a few for each option."""
     types = set()
     command = main.program.get_command(click.Context(main.program), name)
     arguments = ["x" for param in command.params if isinstance(param, click.Argument)]

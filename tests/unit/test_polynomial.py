@@ -151,7 +151,6 @@ def test_rows_go_to_the_nearest_center(cells, d, scale):
 
 
 def test_nearly_equal_distances_are_decided_in_double_precision():
-    """Centers so close to each other that single precision cannot tell them apart; and equal ones."""
     rng = np.random.default_rng(1)
     near = np.array([0, 1e-9, -1e-9, 0])[:, None]
     centers, z = np.concatenate(rng.normal(size=(6, 1, 3)) + near), rng.normal(size=(40, 3))

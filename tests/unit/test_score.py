@@ -52,7 +52,6 @@ def test_regression_figures_are_svm_predicts_and_scikit_learns(size, center):
 
 @pytest.mark.parametrize(("seed", "k", "size"), [(0, 2, 1), (1, 7, 13), (2, 26, 1000), (3, 3, 1000)])
 def test_class_figures(seed, k, size):
-    """Rare classes, classes that are never predicted and labels that are never a target, in any blocks."""
     rng = np.random.default_rng(seed)
     target = rng.choice(np.arange(k) - 1.0, 400, p=rng.dirichlet(np.full(k, 0.3)))
     predicted = np.where(rng.random(400) < 0.6, target, rng.integers(-1, k + 1, 400))

@@ -111,7 +111,6 @@ def test_labels_are_those_of_double_precision(classes, about, density):
 @pytest.mark.parametrize("kernel", ["rbf", "polynomial", "linear"])
 @pytest.mark.parametrize("scale", [1e-15, 1.0, 1e15])
 def test_models_and_rows_of_any_size(kernel, scale):
-    """Features, gammas and rows that single precision cannot hold: nothing is claimed, nothing is wrong."""
     for seed, order in ((1, 2), (3, 7)):
         model = random_model(seed, 8, 3, 2, 0.1 / scale**2, scale, 10.0, kernel)
         made, _ = approximate(model, order=order if kernel == "rbf" else "auto")
