@@ -2,26 +2,32 @@
 
 import numpy as np
 import pytest
-from command import svmfast
 from linear_svc import linear_svc
-from program import data
 from read_fixtures import rows as read_rows
 from sklearn.linear_model import Ridge
 
-from svmfast.formats.model_files import load_model
 from svmfast.methods.linear import LinearOptions
 from svmfast.methods.linear.fit import linear
 from svmfast.rows import Rows
 
 
 @pytest.mark.parametrize(
-    ("name", "cost"), [("breast", 1.0), ("iris", 0.1), ("digits", 1.0), ("breast", 20.0)]
+    ("name", "cost", "weights"),
+    [
+        ("breast", 20.0, {}),
+        ("breast", 1.0, {-1: 5.0, 1: 0.5}),
+        ("iris", 0.1, {}),
+        ("iris", 1.0, {1: 3.0, 2: 0.25}),
+        ("digits", 1.0, {}),
+    ],
 )
-def test_classes_as_scikit_learn(name, cost):
+def test_classes_as_scikit_learn(name, cost, weights):
+    """Class weights are as LinearSVC's sample weights; its `class_weight` acts only in its problem."""
     (rows, labels), (test, _) = read_rows(f"{name}.train"), read_rows(f"{name}.test")
-    model, report = linear(rows, labels, LinearOptions(C=cost))
-    width = max(rows.n_columns, test.n_columns)
-    expected = linear_svc(model.head.labels, rows.to_dense(width), labels, test.to_dense(width), C=cost)
+    model, report = linear(rows, labels, LinearOptions(C=cost, weights=tuple(weights.items())))
+    width, each = max(rows.n_columns, test.n_columns), [weights.get(int(label), 1.0) for label in labels]
+    given = rows.to_dense(width), labels, test.to_dense(width), each
+    expected = linear_svc(model.head.labels, *given, C=cost)
     ours = model.decision_values(test)
     # Our solver stops when the gradient is a small fraction of the first one.
     assert np.abs(ours - expected).max() < 0.02 * np.abs(expected).max()
@@ -47,17 +53,3 @@ def test_unused_columns_take_no_memory(task):
     np.testing.assert_array_equal(wide.coefficients, near.coefficients)
     np.testing.assert_array_equal(wide.decision_values(spread), near.decision_values(rows))
     assert (report.features, wide.n_features) == (2**31 - 1, 2**31 - 1)
-
-
-@pytest.mark.parametrize(("name", "weights"), [("breast", {-1: 5.0, 1: 0.5}), ("iris", {1: 3.0, 2: 0.25})])
-def test_class_weights_are_weights_of_rows(name, weights, tmp_path):
-    """As with LinearSVC's sample weights; its `class_weight` acts only in the class's own problem."""
-    rows, labels = read_rows(f"{name}.train")
-    words = [word for label, weight in weights.items() for word in (f"-w{label}", str(weight))]
-    done = svmfast("linear", data(f"{name}.train"), *words, "-w99", "2", "-o", tmp_path / "out")
-    assert done.returncode == 0, done.stderr
-    assert b"no row has label 99, which has a weight" in done.stderr
-    each, model = np.array([weights.get(int(label), 1.0) for label in labels]), load_model(tmp_path / "out")
-    expected = linear_svc(model.head.labels, rows.to_dense(), labels, rows.to_dense(), weights=each)
-    # The solver stops when the gradient is 1e-5 of the first one.
-    assert np.abs(model.decision_values(rows) - expected).max() < 1e-3 * np.abs(expected).max()
