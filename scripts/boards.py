@@ -6,12 +6,9 @@ first 200 of its rows, and compiled with -Os for a board. The labels are compare
 instruction (-icount shift=0), which the board's timer measures; on AVR cycles are counted.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 from dataclasses import dataclass
-from pathlib import Path
 
 import svmfast
 
@@ -188,7 +185,7 @@ class TooLargeError(Exception):
     """A model that is too large for a board."""
 
 
-def on_board(model: Path, rows: Path, board: str, folder: Path) -> dict[str, int | None]:
+def on_board(model, rows, board, folder):
     """Export, compile, run and count; raise TooLargeError if the model does not fit on the board."""
     made, about = svmfast.export(model, "c", test=rows), BOARDS[board]
     flash = flash_of(made.text, board, folder)
@@ -211,7 +208,7 @@ def on_board(model: Path, rows: Path, board: str, folder: Path) -> dict[str, int
     }
 
 
-def flash_of(text: str, board: str, folder: Path, *, certain: bool = False) -> int:
+def flash_of(text, board, folder, *, certain=False):
     """Return by how many bytes a program grows when it predicts, or calls NAME_certain, with this file."""
     about = BOARDS[board]
     (folder / "model.h").write_text(text)
@@ -225,7 +222,7 @@ def flash_of(text: str, board: str, folder: Path, *, certain: bool = False) -> i
     return full - empty
 
 
-def _built(board: Board, text: str, name: str, flags: list[str], folder: Path) -> str:
+def _built(board, text, name, flags, folder):
     answer = "model_value" if "model_value(" in text else "model_predict"
     command = [*board.compiler, "-Os", "-std=gnu99", "-ffunction-sections", "-fdata-sections"]
     command += [f"-DANSWER={answer}", *flags, "main.c", "-o", name]
@@ -237,7 +234,7 @@ def _built(board: Board, text: str, name: str, flags: list[str], folder: Path) -
     return name
 
 
-def _flash(board: Board, name: str, folder: Path) -> int:
+def _flash(board, name, folder):
     """Return the bytes of code, constants and initial values."""
     shown = subprocess.run([board.size, name], cwd=folder, capture_output=True, text=True, check=True).stdout
     text, data = shown.splitlines()[1].split()[:2]

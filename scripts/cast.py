@@ -3,8 +3,6 @@
 tests/contract/test_docs.py runs the session and compares what it prints, and the picture, with the README.
 """
 
-from __future__ import annotations
-
 import re
 from io import StringIO
 from pathlib import Path
@@ -31,7 +29,7 @@ FORMAT = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/sv
 """
 
 
-def main() -> None:
+def main():
     console = Console(record=True, width=116, file=StringIO(), force_terminal=True)
     for block in re.findall(r"^```console\n(.*?)^```", (ROOT / "README.md").read_text(), re.S | re.M):
         for line in block.splitlines():

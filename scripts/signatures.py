@@ -3,12 +3,9 @@
 The build runs this before there is a compiled core, or NumPy: functions are read from their source.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import sys
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -23,7 +20,7 @@ from svmfast.methods.registry import methods  # noqa: E402
 KNOWN = {"Any": "typing", "Result": "svmfast.commands.run", "os": ""}
 
 
-def parameters(found: list[inspect.Parameter]) -> str:
+def parameters(found):
     """Return keyword parameters as source; a default that is no plain value is ``...``."""
     plain = (bool, int, float, str, type(None))
     return ", ".join(
@@ -32,7 +29,7 @@ def parameters(found: list[inspect.Parameter]) -> str:
     )
 
 
-def declared(name: str, module: str) -> str | None:
+def declared(name, module):
     """Return the stub of a function or class with the decorator ``takes``; None if it has none."""
     tree = ast.parse((ROOT / f"{module.replace('.', '/')}.py").read_text())
     node = next((one for one in tree.body if getattr(one, "name", None) == name), None)
@@ -68,7 +65,7 @@ def declared(name: str, module: str) -> str | None:
     return f"def {name}{text}"
 
 
-def lines() -> Iterator[str]:
+def lines():
     """Yield the lines of the file."""
     stubs, imports, public = [], ["import os"], set[str]()
     for name, module in svmfast._PUBLIC.items():

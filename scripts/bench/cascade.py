@@ -9,13 +9,8 @@ test rows whose label differs from the exact model's exceeds the limit. The last
 that choose the error instead.
 """
 
-from __future__ import annotations
-
-import argparse
-from collections.abc import Iterator, Sequence
-
 import numpy as np
-from harness import Bench, Table, measure
+from harness import Table, measure
 
 import svmfast
 from svmfast.methods.cascade.threshold import Evaluated, choose, least_rows, smallest_error
@@ -27,10 +22,10 @@ from svmfast.solvers.intervals import CONFIDENCE, largest_count
 #: A model, the command of the fast one, and limits, each with the number of distinct rows to draw (None: half
 #: of the test rows).
 Case = tuple[str, str, dict[float, int | None]]
-USUAL: dict[float, int | None] = {0.005: None, 0.001: None}
-FEW: dict[float, int | None] = {0.005: 750, 0.001: 3000}  # a fifth more than suffice
+USUAL = {0.005: None, 0.001: None}
+FEW = {0.005: 750, 0.001: 3000}  # a fifth more than suffice
 IJCNN1 = "ijcnn1_c32_g2"
-CASES: list[Case] = [
+CASES = [
     ("letter_c16_g2", "dcpred TRAIN -o OUT --from EXACT --max-operations 12", USUAL),
     (IJCNN1, "dcpred TRAIN -o OUT --from EXACT --max-operations 20", USUAL),
     (IJCNN1, "compress EXACT --sv 125 --data TRAIN -o OUT", USUAL),
@@ -41,16 +36,14 @@ CASES: list[Case] = [
     (IJCNN1, "compress EXACT --sv 500 --select-only --start kmeans -o OUT", FEW),
     (IJCNN1, "compress EXACT --sv 800 --select-only --start kmeans -o OUT", FEW),
 ]
-SMALL: list[Case] = [
-    ("photos_c_rbf", "compress EXACT --sv 30 --select-only --start kmeans -o OUT", {0.01: None})
-]
+SMALL = [("photos_c_rbf", "compress EXACT --sv 30 --select-only --start kmeans -o OUT", {0.01: None})]
 
 
-def share(count: int, total: int) -> str:
+def share(count, total):
     return f"{count:,} ({count / total:.1%})" if total else f"{count:,}"
 
 
-def sample(rng: np.random.Generator, group: np.ndarray, different: int | None) -> np.ndarray:
+def sample(rng, group, different):
     """Draw row numbers with replacement: half as many as there are, or until so many rows are different."""
     drawn = rng.integers(0, len(group), len(group) // 2 if different is None else 2 * different)
     if different is None:
@@ -60,7 +53,7 @@ def sample(rng: np.random.Generator, group: np.ndarray, different: int | None) -
     return drawn[: int(np.searchsorted(np.cumsum(first), different)) + 1]
 
 
-def guarantee(bench: Bench, case: Case) -> Iterator[Sequence[str]]:
+def guarantee(bench, case):
     """Make the fast model; draw, choose and count."""
     name, command, limits = case
     paths = {"TRAIN": bench.train(name), "EXACT": bench.model(name), "OUT": bench.folder / "fast"}
@@ -74,7 +67,7 @@ def guarantee(bench: Bench, case: Case) -> Iterator[Sequence[str]]:
     costs = {"cost_fast": fast.multiply_adds(rows), "cost_exact": exact.multiply_adds(rows)}
     title, rng = [name, f"`{command}`, {wrong.mean():.2%}"], np.random.default_rng(0)
 
-    def broken(error: float, limit: float) -> bool:
+    def broken(error, limit):
         return bool(((margin > error) & wrong).mean() > limit)
 
     for limit, different in limits.items():
@@ -104,7 +97,7 @@ def guarantee(bench: Bench, case: Case) -> Iterator[Sequence[str]]:
         yield [*title, *line, f"{same:,}", share(same_bad, same)]
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def arguments(parser):
     parser.add_argument("--drawings", type=int, default=1000)
 
 

@@ -9,9 +9,6 @@ flash (accuracy against bytes on a Cortex-M4 of a model made by every method; ne
 an exported approximation proves), embedded (emulated boards: scripts/embedded, which takes other models too).
 """
 
-from __future__ import annotations
-
-import argparse
 import ctypes
 import statistics
 import subprocess
@@ -19,14 +16,13 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnxruntime
-from harness import MODELS, ROOT, Bench, Table, in_turn, measure, timed
+from harness import MODELS, ROOT, Table, in_turn, measure, timed
 from numpy.typing import NDArray
 
 import svmfast
@@ -68,21 +64,21 @@ class Compiled:
     seconds: float
     size: int
 
-    def answer(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def answer(self, x):
         """Return labels (or values of a regression) and decision values."""
         labels, values = np.empty(len(x)), np.empty((len(x), self.functions), self.dtype)
         rows = np.ascontiguousarray(x, self.dtype)
         self.loaded.answer(rows.ctypes, len(rows), labels.ctypes, values.ctypes)
         return labels, values
 
-    def certain(self, x: FloatArray) -> NDArray[np.bool_]:
+    def certain(self, x):
         """Return which labels the file proves."""
         rows, proven = np.ascontiguousarray(x, self.dtype), np.empty(len(x), np.int32)
         self.loaded.certain(rows.ctypes, len(rows), proven.ctypes)
         return proven.astype(bool)
 
 
-def compiled(text: str, where: Path, *flags: str) -> Compiled:
+def compiled(text, where, *flags):
     """Compile an exported file with gcc -O2."""
     folder = Path(tempfile.mkdtemp(dir=where))
     (folder / "model.h").write_text(text)
@@ -97,21 +93,21 @@ def compiled(text: str, where: Path, *flags: str) -> Compiled:
     return Compiled(ctypes.CDLL(str(library)), dtype, functions, taken, library.stat().st_size)
 
 
-def session(model: bytes) -> onnxruntime.InferenceSession:
+def session(model):
     """Return an ONNX file, opened for one thread."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
-def in_onnx(opened: onnxruntime.InferenceSession, x: FloatArray) -> list[FloatArray]:
+def in_onnx(opened, x):
     """Return all outputs, in batches of 1,000 rows."""
     name = opened.get_inputs()[0].name
     parts = [opened.run(None, {name: x[at : at + 1000]}) for at in range(0, len(x), 1000)]
     return [np.concatenate(one) for one in zip(*parts, strict=True)]
 
 
-def speed(bench: Bench, case: tuple[str, int]) -> Iterator[Sequence[str]]:
+def speed(bench, case):
     """Every way to predict with an SVC."""
     from skl2onnx import to_onnx
     from sklearn.svm import SVC
@@ -123,15 +119,15 @@ def speed(bench: Bench, case: tuple[str, int]) -> Iterator[Sequence[str]]:
     fitted = SVC(C=c, gamma=gamma).fit(rows.to_dense(d)[:most], labels[:most].astype(int))
     x = np.ascontiguousarray(bench.read(bench.test(name))[0].to_dense(d)[:4000])
     model, wanted = svmfast.from_sklearn(fitted), fitted.predict(x)
-    found: dict[str, tuple[Callable[[], FloatArray], str, str]] = {
+    found = {
         "`svmfast predict`, in process": (lambda: svmfast.predict(model, x, threads=1).predicted, "", "")
     }
     for precision, real in (("double", np.float64), ("float", np.float32)):
-        c_file = svmfast.export(model, "c", precision=precision)  # type: ignore[arg-type]
+        c_file = svmfast.export(model, "c", precision=precision)
         made, z = compiled(c_file.text, bench.folder), x.astype(real)
         about = f"{made.seconds:.1f}", f"{made.size:,}"
         found[f"`export --to c`, {precision}"] = (lambda made=made, z=z: made.answer(z)[0], *about)
-        onnx = svmfast.export(model, "onnx", precision=precision)  # type: ignore[arg-type]
+        onnx = svmfast.export(model, "onnx", precision=precision)
         opened = session(onnx.data)
         answer = lambda opened=opened, z=z: in_onnx(opened, z)[0].ravel()  # noqa: E731
         found[f"`export --to onnx`, {precision}"] = (answer, "", f"{len(onnx.data):,}")
@@ -146,7 +142,7 @@ def speed(bench: Bench, case: tuple[str, int]) -> Iterator[Sequence[str]]:
         yield title, way, compiling, size, f"{micro:.1f}", str(np.count_nonzero(call() != wanted))
 
 
-def flash(bench: Bench, name: str) -> Iterator[Sequence[str]]:
+def flash(bench, name):
     """Every method at several sizes; the accuracy is that of the same file compiled here."""
     train, test = bench.file(MODELS[name].train, first=20_000), bench.file(MODELS[name].test, first=10_000)
     solver, exact = MODELS[name].options, bench.folder / "exact"
@@ -178,12 +174,12 @@ def flash(bench: Bench, name: str) -> Iterator[Sequence[str]]:
         yield name, method, size, f"{right:.2f} %", f"{needed:,}"
 
 
-def apart(found: FloatArray, expected: FloatArray) -> str:
+def apart(found, expected):
     """Return the largest difference relative to the largest value."""
     return f"{np.abs(found.reshape(expected.shape) - expected).max() / np.abs(expected).max():.0e}"
 
 
-def labels(bench: Bench, name: str) -> Iterator[Sequence[str]]:
+def labels(bench, name):
     """One model in C, in both precisions, and in ONNX."""
     from libsvm import svmutil
 
@@ -196,7 +192,7 @@ def labels(bench: Bench, name: str) -> Iterator[Sequence[str]]:
     theirs = np.array(svmutil.svm_predict([], some, svmutil.svm_load_model(str(model)), "-q")[2])
     cells = []
     for precision in ("double", "float"):
-        text = svmfast.export(model, "c", precision=precision).text  # type: ignore[arg-type]
+        text = svmfast.export(model, "c", precision=precision).text
         made = compiled(text, bench.folder, "-ffp-contract=off", *["-DREGRESSION"] * regression)
         found, values = made.answer(x)
         differ = f"{np.count_nonzero(found != expected)} differ"
@@ -211,7 +207,7 @@ def labels(bench: Bench, name: str) -> Iterator[Sequence[str]]:
     yield [name, f"{len(x):,}", *cells]
 
 
-def certain(bench: Bench, case: tuple[str, int]) -> Iterator[Sequence[str]]:
+def certain(bench, case):
     """The labels that an exported approximation proves, with contracted multiply-adds and without."""
     (name, order), fast = case, bench.folder / "fast"
     bench.svmfast("approximate", "--force", bench.model(name), "-o", fast, "--order", order)
@@ -221,7 +217,7 @@ def certain(bench: Bench, case: tuple[str, int]) -> Iterator[Sequence[str]]:
     x = bench.read(test)[0].to_dense(svmfast.load_model(fast).n_features)
     wrong, shares = int((answer.predicted != expected)[answer.certified].sum()), [answer.certified.mean()]
     for precision in ("double", "float"):
-        text, least = svmfast.export(fast, "c", precision=precision).text, 1.0  # type: ignore[arg-type]
+        text, least = svmfast.export(fast, "c", precision=precision).text, 1.0
         for flags in (["-ffp-contract=off"], ["-mfma", "-ffp-contract=fast"]):
             made = compiled(text, bench.folder, *flags)
             proven = made.certain(x)
@@ -231,7 +227,7 @@ def certain(bench: Bench, case: tuple[str, int]) -> Iterator[Sequence[str]]:
     yield [f"{name}, order {order}", f"{len(x):,}", *(f"{100 * one:.2f} %" for one in shares), str(wrong)]
 
 
-def embedded(bench: Bench, fixtures: list[tuple[Path, Path]]) -> Iterator[Sequence[str]]:
+def embedded(bench, fixtures):
     """One model and its rows on every emulated board; wrong labels end the script."""
     pairs = bench.options.pairs
     given = [(Path(model), Path(rows)) for model, rows in zip(pairs[::2], pairs[1::2], strict=True)]
@@ -278,7 +274,7 @@ TABLES = [
 ]  # fmt: skip
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def arguments(parser):
     parser.add_argument(
         "--pairs", nargs="*", default=[], metavar="MODEL ROWS", help="instead of the fixtures (embedded)"
     )

@@ -8,18 +8,13 @@ quadratic expansion of ijcnn1_c1, and the exact model for a comparison. Fails if
 differs. Start-up is included.
 """
 
-from __future__ import annotations
-
-import argparse
 import gzip
 import shutil
 import statistics
-from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from harness import Bench, Table, measure
+from harness import Table, measure
 from pyarrow import csv, parquet
 
 from svmfast.formats.svmlight import read_svmlight
@@ -34,7 +29,7 @@ FORMS = {
 CORES = 100
 
 
-def write_formats(text: bytes, folder: Path, copies: int) -> None:
+def write_formats(text, folder, copies):
     """Write the rows `copies` times in every format; integers become int8 columns of Parquet."""
     one = folder / "one.svm"
     one.write_bytes(text)
@@ -58,7 +53,7 @@ def write_formats(text: bytes, folder: Path, copies: int) -> None:
         shutil.copyfileobj(source, packed, 1 << 20)
 
 
-def formats(bench: Bench, name: str) -> Iterator[Sequence[str]]:
+def formats(bench, name):
     """Predict every format in turn, then the text with the exact model."""
     exact, model, out = bench.model(name), bench.folder / "fast", bench.folder / "out"
     bench.svmfast("approximate", exact, "-o", model, "--force")
@@ -81,7 +76,7 @@ def formats(bench: Bench, name: str) -> Iterator[Sequence[str]]:
         yield form, f"{rows:,}", size, *speeds, f"{1e12 / (rows / cpu) / CORES / 3600:.1f}"
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def arguments(parser):
     parser.add_argument("--copies", type=int, default=110)
 
 

@@ -9,16 +9,11 @@ slope is fitted to the upper half of an axis: time grows with size to the power 
 a second is start-up and noise, and is left out. `parsing` is predict with a linear model. No data are needed.
 """
 
-from __future__ import annotations
-
-import argparse
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
-from harness import PROGRAM, Bench, Finished, Table, measure, run
+from harness import PROGRAM, Table, measure, run
 
 from svmfast.formats.model_files import save_model
 from svmfast.formats.svmlight import write_svmlight
@@ -41,7 +36,7 @@ BLOCK = 10_000  # rows of text that are streamed again and again
 SAME = ("build: approximate", "build: compress", "build: dcpred", "build: linear")
 
 
-def random_rows(n: int, features: int, density: float, seed: int) -> Rows:
+def random_rows(n, features, density, seed):
     from scipy import sparse
 
     rng = np.random.default_rng(seed)
@@ -50,7 +45,7 @@ def random_rows(n: int, features: int, density: float, seed: int) -> Rows:
     return Rows.from_scipy(sparse.random(n, features, density, "csr", rng=rng, data_rvs=rng.standard_normal))
 
 
-def made(folder: Path, size: dict[str, int], density: float) -> tuple[Path, Path]:
+def made(folder, size, density):
     """Write a model and a block of rows."""
     n, d, k = size["svs"], size["features"], size["classes"]
     rng = np.random.default_rng(0)
@@ -69,7 +64,7 @@ def made(folder: Path, size: dict[str, int], density: float) -> tuple[Path, Path
     return folder / "exact", folder / "block"
 
 
-def steps(bench: Bench, size: dict[str, int], density: float) -> dict[str, Callable[[], Finished]]:
+def steps(bench, size, density):
     """The measured steps, in an order in which each finds the model it needs."""
     exact, block = made(bench.folder, size, density)
     copies = max(1, size["rows"] // BLOCK)
@@ -79,7 +74,7 @@ def steps(bench: Bench, size: dict[str, int], density: float) -> dict[str, Calla
         for _ in range(copies):
             out.write(block.read_bytes())
 
-    def predict(model: Path) -> Finished:
+    def predict(model):
         feed = f"import sys\ntext = open(sys.argv[1], 'rb').read()\nfor _ in range({copies}):\n"
         feed += "    sys.stdout.buffer.write(text)\n"
         with subprocess.Popen([sys.executable, "-c", feed, block], stdout=subprocess.PIPE) as source:
@@ -96,7 +91,7 @@ def steps(bench: Bench, size: dict[str, int], density: float) -> dict[str, Calla
         "linear": (block, ""),
     }
 
-    def build(name: str) -> Finished:
+    def build(name):
         command, (source, options) = name.partition(",")[0], commands[name]
         return bench.svmfast(command, source, "-o", bench.folder / command, *options.split())
 
@@ -109,11 +104,11 @@ def steps(bench: Bench, size: dict[str, int], density: float) -> dict[str, Calla
     return {**builds, **uses}
 
 
-def grown(bench: Bench, case: tuple[str, float]) -> Iterator[Sequence[str]]:
+def grown(bench, case):
     """Measure all steps along one axis; return both ends and the slope of each."""
     axis, density = case
-    found: dict[str, list[tuple[int, float, int]]] = {}
-    slow: set[str] = set()
+    found = {}
+    slow = set()
     idle = min(run([PROGRAM, "info", "--help"]).cpu for _ in range(3))
     for size in bench.options.sizes or SIZES[axis]:
         for name, step in steps(bench, {**BASE, axis: size}, density).items():
@@ -141,7 +136,7 @@ def grown(bench: Bench, case: tuple[str, float]) -> Iterator[Sequence[str]]:
         yield [title, name, *ends, *memory, shown]
 
 
-def slope(sizes: Sequence[float], values: Sequence[float]) -> float | None:
+def slope(sizes, values):
     """Return the exponent of growth over the upper half of the sizes (at least two)."""
     if len(sizes) < 2:
         return None
@@ -149,7 +144,7 @@ def slope(sizes: Sequence[float], values: Sequence[float]) -> float | None:
     return float(np.polyfit(np.log(sizes[-keep:]), np.log(values[-keep:]), 1)[0])
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def arguments(parser):
     parser.add_argument("--sizes", type=int, nargs="+", help="other sizes, for --only one axis")
 
 

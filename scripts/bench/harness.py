@@ -6,8 +6,6 @@ line: it measures every case whose files exist, prints the tables, and puts them
 (Over 400 lines, since every script takes its pieces from this one place.)
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import importlib.metadata
@@ -63,9 +61,7 @@ class Finished:
     err: str
 
 
-def run(
-    command: Sequence[Any], *, stdin: Any = subprocess.DEVNULL, statuses: Sequence[int] = (0,)
-) -> Finished:
+def run(command, *, stdin=subprocess.DEVNULL, statuses=(0,)):
     """Run a process to its end; RuntimeError unless it ends with one of the statuses."""
     words = [sys.executable, "-S", "-E", "-c", METER, *map(str, command)]
     done = subprocess.run(words, stdin=stdin, capture_output=True, text=True, check=True)
@@ -79,9 +75,9 @@ def run(
 # --- turns
 
 
-def in_turn(actions: dict[str, Callable[[], float]], repeats: int) -> dict[str, list[float]]:
+def in_turn(actions, repeats):
     """Do every action once per round, so that a slow phase of the machine affects all equally."""
-    seconds: dict[str, list[float]] = {name: [] for name in actions}
+    seconds = {name: [] for name in actions}
     for _ in range(repeats):
         for name, action in actions.items():
             if sum(seconds[name]) <= LIMIT:
@@ -89,20 +85,20 @@ def in_turn(actions: dict[str, Callable[[], float]], repeats: int) -> dict[str, 
     return seconds
 
 
-def medians(actions: dict[str, Callable[[], float]], repeats: int) -> dict[str, float]:
+def medians(actions, repeats):
     """Do every action in turn; return the median of its seconds."""
     return {name: statistics.median(taken) for name, taken in in_turn(actions, repeats).items()}
 
 
-def process(*command: Any) -> Callable[[], float]:
+def process(*command):
     """Return a process as an action."""
     return lambda: run(command).wall
 
 
-def timed(call: Callable[[], Any], least: float = 0.0, clock: Callable[[], float] = time.perf_counter) -> Any:
+def timed(call, least=0.0, clock=time.perf_counter):
     """Return a call as an action: the seconds of one call, repeated for at least so many seconds."""
 
-    def action() -> float:
+    def action():
         count, start = 0, clock()
         while (passed := clock() - start) < least or not count:
             call()
@@ -132,7 +128,7 @@ class Case:
     positive: int | None = None
     first: int | None = None
 
-    def option(self, flag: str) -> float:
+    def option(self, flag):
         words = self.options.split()
         return float(words[words.index(flag) + 1])
 
@@ -168,9 +164,7 @@ MODELS = {
 }
 
 
-def plain_file(
-    where: Path, name: str, folder: Path, positive: int | None = None, first: int | None = None
-) -> Path:
+def plain_file(where, name, folder, positive=None, first=None):
     """Return `name`, or a copy in `folder`: unpacked, with labels +1 and -1, of the first rows."""
     plain, packed = where / name, where / f"{name}.xz"
     if not plain.exists() and not packed.exists():
@@ -194,22 +188,22 @@ def plain_file(
 class Bench:
     """The options of a run, its folder, and what every script does with files and the program."""
 
-    def __init__(self, options: argparse.Namespace, folder: Path) -> None:
+    def __init__(self, options, folder):
         self.options, self.folder = options, folder
         self.threads, self.repeats = options.threads, options.repeats
 
-    def file(self, name: str, positive: int | None = None, first: int | None = None) -> Path:
+    def file(self, name, positive=None, first=None):
         """Return a plain file of data, or of a model if `name` ends so."""
         where = self.options.models if name.endswith(".model") else self.options.data
         return plain_file(where, name, self.folder, positive, first)
 
-    def test(self, name: str) -> Path:
+    def test(self, name):
         return self.file(MODELS[name].test, MODELS[name].positive)
 
-    def train(self, name: str) -> Path:
+    def train(self, name):
         return self.file(MODELS[name].train, MODELS[name].positive, MODELS[name].first)
 
-    def model(self, name: str) -> Path:
+    def model(self, name):
         """Return a model of MODELS; train it if there is no file."""
         try:
             return self.file(f"{name}.model")
@@ -219,39 +213,39 @@ class Bench:
                 self.svmfast("train", "-m", 1000, *MODELS[name].options.split(), train, made)
             return made
 
-    def read(self, *names: str | Path) -> tuple[Rows, np.ndarray]:
+    def read(self, *names):
         """Return the rows of these files, and their labels."""
         paths = [self.file(name) if isinstance(name, str) else name for name in names]
         found = [read_svmlight(path, threads=self.threads) for path in paths]
         return Rows.concatenate([one.rows for one in found]), np.concatenate([one.labels for one in found])
 
-    def svmfast(self, *words: Any, **more: Any) -> Finished:
+    def svmfast(self, *words, **more):
         return run([PROGRAM, *words, "-q"], **more)
 
-    def report(self, *words: Any) -> dict[str, Any]:
+    def report(self, *words):
         """Return the JSON report of a command."""
-        found: dict[str, Any] = json.loads(self.svmfast(*words, "--json", statuses=(0, 1)).out)
+        found = json.loads(self.svmfast(*words, "--json", statuses=(0, 1)).out)
         return found
 
-    def predicted(self, model: Path, test: Path) -> np.ndarray:
+    def predicted(self, model, test):
         out = self.folder / "predicted"
         self.svmfast("predict", test, model, out)
         return np.loadtxt(out)
 
-    def svm_predict(self, model: Path, test: Path) -> np.ndarray:
+    def svm_predict(self, model, test):
         """Return svm-predict's answers, computed once for each model and file."""
         out = self.folder / f"{model.name}.{test.name}.answers"
         if not out.exists():
             run([self.tool(), test, model, out])
         return np.loadtxt(out)
 
-    def tool(self) -> str:
+    def tool(self):
         if self.options.svm_predict is None:
             sys.exit("no svm-predict; install libsvm-tools or name it with --svm-predict")
         return str(self.options.svm_predict)
 
 
-def peers(bench: Bench, name: str, rows: Rows) -> dict[str, Callable[[], np.ndarray]]:
+def peers(bench, name, rows):
     """Return predict of scikit-learn and, if installed, of scikit-learn-intelex, for the training rows.
 
     Where most values are zero scikit-learn is faster with sparse rows; the other is with dense ones.
@@ -268,7 +262,7 @@ def peers(bench: Bench, name: str, rows: Rows) -> dict[str, Callable[[], np.ndar
         print("scikit-learn-intelex is not installed: left out", file=sys.stderr)
     width, calls = max(rows.n_columns, train.n_columns), {}
 
-    def form(r: Rows, sparse: bool) -> Any:
+    def form(r, sparse):
         if not sparse:
             return Rows(r.indptr, r.indices, r.values, width).to_dense()
         return csr_matrix((r.values, r.indices, r.indptr.astype(np.int32)), shape=(len(r), width))
@@ -283,7 +277,7 @@ def peers(bench: Bench, name: str, rows: Rows) -> dict[str, Callable[[], np.ndar
 # --- the machine
 
 
-def version_of(tool: Path) -> str:
+def version_of(tool):
     """Return LIBSVM's version from svm.h in the build folder or from the Debian package."""
     header = tool.resolve().parent / "svm.h"
     if header.exists():
@@ -296,12 +290,12 @@ def version_of(tool: Path) -> str:
     raise SystemExit(f"{tool}: unknown version; no svm.h next to it and no package owns it")
 
 
-def _said(*words: str) -> str:
+def _said(*words):
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     return "" if done.returncode else done.stdout.strip()
 
 
-def machine(threads: int | str, svm_predict: str | None = None) -> dict[str, str]:
+def machine(threads, svm_predict=None):
     """Return what the numbers depend on: processor, system, versions, commit, day and command.
 
     The commit is ``-dirty`` if the product differs from it; pages and results that a script writes do not
@@ -332,7 +326,7 @@ def machine(threads: int | str, svm_predict: str | None = None) -> dict[str, str
     return found
 
 
-def place(found: dict[str, str], versions: Iterable[str] = ()) -> str:
+def place(found, versions=()):
     """Return the result of :func:`machine` as one line, with these versions."""
     named = "".join(f", {name} {found[name]}" for name in versions if name in found)
     where = f"{found['machine']} ({found['system']}), {found['date']}"
@@ -358,7 +352,7 @@ class Table:
     left: int = 1
     note: str = ""
 
-    def markdown(self, lines: Iterable[Sequence[str]]) -> list[str]:
+    def markdown(self, lines):
         """Return the table in Markdown."""
         heads = self.head.split(" | ")
         rule = ["---" if i < self.left else "---:" for i in range(len(heads))]
@@ -366,7 +360,7 @@ class Table:
         return [*(f"| {' | '.join(line)} |" for line in (heads, rule, *lines)), *below, ""]
 
 
-def put_into(path: Path, tables: Sequence[str], name: str) -> None:
+def put_into(path, tables, name):
     """Replace what stands between the lines ``<!-- name -->`` and ``<!-- /name -->`` of a page."""
     begin, end, text = f"<!-- {name} -->\n", f"<!-- /{name} -->\n", path.read_text()
     if begin not in text or end not in text:
@@ -375,7 +369,7 @@ def put_into(path: Path, tables: Sequence[str], name: str) -> None:
     path.write_text(before + begin + "\n".join(tables).rstrip() + "\n" + end + rest.split(end, 1)[1])
 
 
-def options(doc: str | None, repeats: int = 3) -> argparse.ArgumentParser:
+def options(doc, repeats=3):
     """Return the command line that all scripts share."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="folder of data sets, plain or .xz (default: fixtures)")
@@ -386,14 +380,7 @@ def options(doc: str | None, repeats: int = 3) -> argparse.ArgumentParser:
     return parser
 
 
-def measure(
-    doc: str | None,
-    tables: Sequence[Table],
-    *,
-    versions: Sequence[str] = (),
-    repeats: int = 3,
-    arguments: Callable[[argparse.ArgumentParser], None] | None = None,
-) -> None:
+def measure(doc, tables, *, versions=(), repeats=3, arguments=None):
     """Measure tables: the command line of a script."""
     parser, names = options(doc, repeats), [one.name for one in tables]
     parser.add_argument("--table", action="append", choices=names, help="only this one (repeatable)")
@@ -410,7 +397,7 @@ def measure(
     asked.models = asked.models or asked.data
     chosen = [one for one in tables if one.name in (asked.table or names)]
     found = machine(asked.threads, asked.svm_predict)
-    pages: dict[str, list[str]] = {}
+    pages = {}
     incomplete = {one.marks or one.name for one in tables if one not in chosen}
     for table in chosen:
         lines, missing = _measured(table, asked, large)
@@ -429,10 +416,10 @@ def measure(
             put_into(asked.page, text, marks)
 
 
-def _measured(table: Table, options: argparse.Namespace, large: bool) -> tuple[list[Sequence[str]], set[str]]:
+def _measured(table, options, large):
     """Measure the cases of a table; return its lines and the names of missing files."""
-    lines: list[Sequence[str]] = []
-    missing: set[str] = set()
+    lines = []
+    missing = set()
     with tempfile.TemporaryDirectory(prefix="svmfast-bench-") as folder:
         bench = Bench(options, Path(folder))
         for case in table.cases if large else table.small:
@@ -450,9 +437,9 @@ def _measured(table: Table, options: argparse.Namespace, large: bool) -> tuple[l
 # --- words of cells
 
 
-def seconds(value: float) -> str:
+def seconds(value):
     return f"{value * 1000:.0f} ms" if value < 1 else f"{value:.2f} s" if value < 10 else f"{value:.1f} s"
 
 
-def spread(values: Sequence[float]) -> str:
+def spread(values):
     return f"{statistics.mean(values):.2f} ± {statistics.stdev(values) if len(values) > 1 else 0:.2f}"

@@ -10,21 +10,17 @@ microseconds of processor time for one row with one thread, the median and the l
 fixtures/models/photos_c_rbf.model (A) and of a pipeline of scikit-learn (B). Both tables need no data.
 """
 
-from __future__ import annotations
-
 import os
 import time
 import warnings
-from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
-from harness import Bench, Table, in_turn, measure, medians, timed
+from harness import Table, in_turn, measure, medians, timed
 
 import svmfast
 
 #: Name, estimator, its options, rows to train on and to predict, features, tolerance.
-MODELS: list[tuple[str, str, dict[str, Any], tuple[int, int, int], float | None]] = [
+MODELS = [
     ("sigmoid", "SVC", {"kernel": "sigmoid", "gamma": 0.02, "coef0": -0.5}, (6000, 10_000, 12), None),
     *(
         (f"polynomial, degree {d}", "SVC", {"kernel": "poly", "gamma": g, "coef0": 1.0, "degree": d},
@@ -46,7 +42,7 @@ MODELS: list[tuple[str, str, dict[str, Any], tuple[int, int, int], float | None]
 ]  # fmt: skip
 
 
-def in_process(bench: Bench, case: tuple[Any, ...]) -> Iterator[Sequence[str]]:
+def in_process(bench, case):
     """Train both libraries and predict in turn, each time for at least 50 milliseconds."""
     import sklearn.svm
 
@@ -86,7 +82,7 @@ def in_process(bench: Bench, case: tuple[Any, ...]) -> Iterator[Sequence[str]]:
     yield shown, *counts, f"{1e3 * taken['ours']:.1f} ms", f"{taken['theirs'] / taken['ours']:.1f}x", off
 
 
-def pipeline() -> tuple[Any, np.ndarray, list[str]]:
+def pipeline():
     """Return a fitted pipeline with three classes that overlap, a row, and the names of its columns."""
     import pandas
     from sklearn.pipeline import make_pipeline
@@ -104,11 +100,11 @@ def pipeline() -> tuple[Any, np.ndarray, list[str]]:
     return svmfast.from_sklearn(fitted), x[:1], names
 
 
-def one_row(bench: Bench, form: str) -> Iterator[Sequence[str]]:
+def one_row(bench, form):
     """One form of a row, for both models, and label, values or probabilities."""
     import pandas
 
-    photos: Any = svmfast.load_model(bench.model("photos_c_rbf"))
+    photos = svmfast.load_model(bench.model("photos_c_rbf"))
     row = bench.read(bench.test("photos_c_rbf"))[0].take([0]).to_dense()
     line = [f"`{form}`" if form == "Rows" else form]
     for model, dense, names in ((photos, row, [f"f{i}" for i in range(row.shape[1])]), pipeline()):
@@ -123,7 +119,7 @@ def one_row(bench: Bench, form: str) -> Iterator[Sequence[str]]:
             if part != "probabilities" or model.head.has_probability:
                 predictor = svmfast.Predictor(model, probability=part == "probabilities")
 
-                def call(predictor: Any = predictor, given: Any = given, part: str = part) -> object:
+                def call(predictor=predictor, given=given, part=part):
                     return getattr(predictor.answer(given, threads=1), part)
 
                 call()

@@ -11,30 +11,25 @@ meka                                         Si, Hsieh and Dhillon (JMLR 2017), 
 dcpred                                       Hsieh, Si and Dhillon (NIPS 2014), table 1
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-from harness import MODELS, PROGRAM, Bench, Table, measure, medians, run, seconds, spread
+from harness import MODELS, PROGRAM, Table, measure, medians, run, seconds, spread
 
 import svmfast
 from svmfast.formats.svmlight import write_svmlight
 from svmfast.methods.meka import MekaOptions
 from svmfast.methods.meka.error import kernel_error
 from svmfast.methods.method import Setting
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import Rows
 from svmfast.solvers.kernel_clusters import kmeans_centers
 from svmfast.threads import one_blas_thread
 
 COVTYPE = ("covtype20k.libsvm.binary.scale.s80", "covtype20k.libsvm.binary.scale.s20")
 
 
-def unit(bench: Bench, *names: str) -> Path:
+def unit(bench, *names):
     """Return a file of all rows with every column scaled to [0, 1], as the paper's data probably were."""
     rows, labels = bench.read(*names)
     x, place = rows.to_dense(), bench.folder / f"{names[0]}.unit"
@@ -43,24 +38,24 @@ def unit(bench: Bench, *names: str) -> Path:
     return place
 
 
-def run_command(bench: Bench, text: str) -> dict[str, Any]:
+def run_command(bench, text):
     """Run a command and return its JSON report.
 
     data/NAME and model/NAME are files, unit/A,B scaled rows of two files, and OUT is a model to write.
     """
     places = {"data": bench.file, "model": bench.model, "unit": lambda names: unit(bench, *names.split(","))}
-    words: list[Any] = []
+    words = []
     for word in text.split():
         kind, _, name = word.partition("/")
         words.append(places[kind](name) if name else bench.folder / "OUT" if word == "OUT" else word)
     return bench.report(*words)
 
 
-def compared(bench: Bench, test: str, exact: Path | None = None) -> dict[str, Any]:
+def compared(bench, test, exact=None):
     """Return the figures of OUT by `svmfast compare`."""
     out = bench.folder / "OUT"
     found = bench.report("compare", exact or out, out, "--data", bench.file(test), "--repeats", 1)
-    figures: dict[str, Any] = found["models"][1]
+    figures = found["models"][1]
     return figures
 
 
@@ -115,7 +110,7 @@ BUDGETED = [
 BREAST = [Budgeted("breast", "breast.train", "breast.test", 10, 0.05, {10: ("",) * 4, 20: ("",) * 4})]
 
 
-def percent(bench: Bench, problem: Budgeted, model: object) -> float:
+def percent(bench, problem, model):
     """Return the accuracy that predict prints."""
     words = [PROGRAM, "predict", bench.file(problem.test), model, bench.folder / "labels"]
     found = re.search(r"Accuracy = ([\d.]+)%", run(words).out)
@@ -123,7 +118,7 @@ def percent(bench: Bench, problem: Budgeted, model: object) -> float:
     return float(found[1])
 
 
-def budget_accuracy(bench: Bench, problem: Budgeted) -> Iterator[Sequence[str]]:
+def budget_accuracy(bench, problem):
     """The paper's table 2."""
     train, model = bench.file(problem.train), bench.folder / "model"
     for budget, paper in problem.paper.items():
@@ -144,21 +139,21 @@ def budget_accuracy(bench: Bench, problem: Budgeted) -> Iterator[Sequence[str]]:
             yield line
 
 
-def budget_exact(bench: Bench, problem: Budgeted) -> Iterator[Sequence[str]]:
+def budget_exact(bench, problem):
     """The paper's table 1."""
     model, solver = bench.folder / "model", ("-c", problem.C, "-g", problem.gamma)
     bench.svmfast("train", *solver, bench.file(problem.train), model)
-    vectors = len(svmfast.load_model(model).sv)  # type: ignore[attr-defined]
+    vectors = len(svmfast.load_model(model).sv)
     yield problem.name, f"{percent(bench, problem, model):.2f}", f"{vectors:,}", problem.exact
 
 
-def budget_time(bench: Bench, problem: Budgeted) -> Iterator[Sequence[str]]:
+def budget_time(bench, problem):
     """The paper's table 3."""
     train, model = bench.file(problem.train), bench.folder / "model"
     for budget, saved in zip(problem.paper, problem.saved, strict=True):
         words = ("-c", problem.C, "-g", problem.gamma, "-B", budget, "--passes", PASSES, "-j", 1)
 
-        def per_step(merge: str, words: Sequence[object] = words) -> float:
+        def per_step(merge, words=words):
             found = bench.report("budget-train", train, model, *words, "--merge", merge)
             return float(found["train_seconds"] / found["steps"])
 
@@ -172,16 +167,14 @@ def budget_time(bench: Bench, problem: Budgeted) -> Iterator[Sequence[str]]:
 
 FEATURES = ("Nystrom", "k-means Nystrom", "random Fourier")
 #: Rank, gamma, clusters, whether columns are scaled to [0, 1]; the errors of MEKA and FEATURES in the paper.
-ERRORS: list[tuple[tuple[str, ...], int, float, int, bool, tuple[str, ...]]] = [
+ERRORS = [
     (("pendigits.scale", "pendigits.scale.t"), 128, 2.0, 5, True, ("0.0811", "0.1325", "0.0828", "0.4404")),
     (("ijcnn1",), 128, 1.0, 10, False, ("0.0082", "0.0423", "0.0234", "0.2972")),
     (COVTYPE, 256, 10.0, 15, False, ("0.1192", "0.3700", "0.2752", "0.8825")),
 ]
 
 
-def features(
-    method: str, x: FloatArray, gamma: float, rank: int, seed: int = 0
-) -> Callable[[Any], FloatArray]:
+def features(method, x, gamma, rank, seed=0):
     """Return a map to `rank` features whose inner products approximate the Gaussian kernel of rows x."""
     from sklearn.kernel_approximation import Nystroem, RBFSampler
 
@@ -191,10 +184,10 @@ def features(
         centers = x if method == "Nystrom" else kmeans_centers(Rows.from_dense(x), rank, seed=seed)
         rank = min(rank, len(centers))
         made = Nystroem(gamma=gamma, n_components=rank, random_state=seed).fit(centers)
-    return made.transform  # type: ignore[no-any-return]
+    return made.transform
 
 
-def error_of(method: str, x: FloatArray, gamma: float, rank: int) -> float:
+def error_of(method, x, gamma, rank):
     """Return the relative error of an approximation on at most 5,000 rows."""
     from sklearn.metrics.pairwise import rbf_kernel
 
@@ -204,7 +197,7 @@ def error_of(method: str, x: FloatArray, gamma: float, rank: int) -> float:
         return float(np.linalg.norm(exact - phi @ phi.T) / np.linalg.norm(exact))
 
 
-def meka(bench: Bench, case: tuple[Any, ...]) -> Iterator[Sequence[str]]:
+def meka(bench, case):
     """MEKA's error, and that of the others with as many numbers per row as MEKA, and with its rank."""
     names, rank, gamma, clusters, scaled, paper = case
     x = bench.read(*((unit(bench, *names),) if scaled else names))[0].to_dense()
@@ -252,11 +245,11 @@ ROUTED = [
 SMALL = Routed("iris", "iris.train", "iris.test", 0.5, 10, "--clusters 2 --landmarks 8", "iris_c_rbf_prob")
 
 
-def per_row(found: dict[str, Any], rows: int) -> str:
+def per_row(found, rows):
     return f"{1e6 * found['predict_seconds'] / rows:.2f} us"
 
 
-def dcpred(bench: Bench, problem: Routed) -> Iterator[Sequence[str]]:
+def dcpred(bench, problem):
     """Ours, maps of features at the same cost with the exact SVM's options, that SVM, and the paper's."""
     from sklearn.svm import LinearSVC
 

@@ -9,15 +9,12 @@ row by row. Results go to scripts/bench/results/readme.json, the chart to docs/f
 and the gain that the first paragraph states into README.md. With --draw these are made of the last results.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import statistics
 import tempfile
 from html import escape
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from harness import PROGRAM, ROOT, Bench, in_turn, machine, options, peers, place, process, put_into, timed
@@ -30,14 +27,14 @@ CHART = ROOT / "docs/figures/speed.svg"
 WAYS = ("svm-predict", "scikit-learn", "scikit-learn-intelex",
         "svmfast, exact", "svmfast, certified", "svmfast, compressed")  # fmt: skip
 #: Options of approximate and of compress for each model; None: not made.
-WORK: dict[str, tuple[str | None, str]] = {
+WORK = {
     "a9a_g0.01": ("--order 2", "--ratio 2%"),
     "ijcnn1_c250": ("--order 3", "--ratio 4%"),
     "letter_c16_g2": (None, "--ratio 20%"),
 }
 
 
-def measured(bench: Bench, name: str) -> dict[str, Any]:
+def measured(bench, name):
     """Return the seconds and the number of changed labels of every program."""
     model, train, test = bench.model(name), bench.train(name), bench.test(name)
     fast, small = bench.folder / f"{name}.fast", bench.folder / f"{name}.small"
@@ -45,7 +42,7 @@ def measured(bench: Bench, name: str) -> dict[str, Any]:
     bench.svmfast("compress", model, *compressed.split(), "--data", train, "-o", small)
     made = {"svmfast, compressed": f"compress {compressed}"}
     predict = [PROGRAM, "predict", "-j", bench.threads]
-    commands: dict[str, list[Any]] = {
+    commands = {
         "svm-predict": [bench.tool(), test, model],
         "svmfast, exact": [*predict, test, model],
         "svmfast, compressed": [*predict, test, small],
@@ -66,16 +63,16 @@ def measured(bench: Bench, name: str) -> dict[str, Any]:
         way: {"seconds": seconds, "labels_changed": int((labels[way] != own).sum())}
         for way, seconds in taken.items()
     }
-    vectors = len(load_model(model).sv)  # type: ignore[attr-defined]
+    vectors = len(load_model(model).sv)
     return {"model": name, "rows": len(own), "support_vectors": vectors, "made": made, "ways": ways}
 
 
-def shown(seconds: float) -> str:
+def shown(seconds):
     """Return seconds with two digits."""
     return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.3g} s"
 
 
-def table(records: list[dict[str, Any]]) -> list[str]:
+def table(records):
     """Return one row for each program."""
     heads = [f"{one['model']}: {one['rows']:,} rows, {one['support_vectors']:,} SVs" for one in records]
     out = ["| | " + " | ".join(heads) + " |", "| --- |" + " --- |" * len(heads)]
@@ -85,13 +82,13 @@ def table(records: list[dict[str, Any]]) -> list[str]:
     return out
 
 
-def _cell(record: dict[str, Any], way: str) -> str:
+def _cell(record, way):
     taken, changed = record["ways"][way]["median"], record["ways"][way]["labels_changed"]
     gain = "" if way == "svm-predict" else f" ({record['ways']['svm-predict']['median'] / taken:.3g}x)"
     return f"{shown(taken)}{gain}, {changed:,} changed"
 
 
-def claim(records: list[dict[str, Any]]) -> list[str]:
+def claim(records):
     """Return the README's first paragraph: the least and the greatest gain of ways that change no label."""
     gains = []
     for one in records:
@@ -117,7 +114,7 @@ text { font: 14px system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-seri
 """
 
 
-def chart(records: list[dict[str, Any]]) -> str:
+def chart(records):
     """Return the bars: a group for each model, each on its own scale."""
     left, room, y, out = 190, 420, 34, []
     for one in records:
@@ -142,7 +139,7 @@ def chart(records: list[dict[str, Any]]) -> str:
     return "\n".join([head, f"<title>{title}</title>", f"<style>{_STYLE}</style>", *out, "</svg>"]) + "\n"
 
 
-def main() -> None:
+def main():
     parser = options(__doc__)
     parser.add_argument("--draw", action="store_true", help="only draw again what was measured")
     asked = parser.parse_args()

@@ -8,10 +8,8 @@ DIR holds LIBSVM data sets and models under their usual names. Every figure come
 Deviations over seeds and other methods: papers.py.
 """
 
-from __future__ import annotations
-
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,49 +35,49 @@ class Claim:
     remark: str = ""
 
 
-def accuracy(test: str) -> Figure:
+def accuracy(test):
     return lambda bench, _: f"{compared(bench, test)['accuracy']:.2f}%"
 
 
-def at_cost(test: str) -> Figure:
+def at_cost(test):
     """Accuracy, and multiply-adds relative to a linear model's."""
 
-    def ours(bench: Bench, _: dict[str, Any]) -> str:
+    def ours(bench, _):
         found = compared(bench, test)
         return f"{found['accuracy']:.2f}% at {found['linear_cost_counted']:.1f}x"
 
     return ours
 
 
-def differing(name: str) -> Figure:
-    def ours(bench: Bench, _: dict[str, Any]) -> str:
+def differing(name):
+    def ours(bench, _):
         found = compared(bench, MODELS[name].test, bench.model(name))
         return f"{found['labels_differing_percent']:.2f}%"
 
     return ours
 
 
-def sizes(name: str) -> Figure:
-    def ours(bench: Bench, report: dict[str, Any]) -> str:
+def sizes(name):
+    def ours(bench, report):
         before, after = bench.model(name).stat().st_size, report["bytes"]
         return f"{before / 1000:,.0f} -> {after / 1000:,.1f} kB (1/{before / after:.1f})"
 
     return ours
 
 
-def rmse(test: str) -> Figure:
-    def ours(bench: Bench, _: dict[str, Any]) -> str:
+def rmse(test):
+    def ours(bench, _):
         values = bench.predicted(bench.folder / "OUT", bench.file(test))
         return f"{np.sqrt(np.mean((values - bench.read(test)[1]) ** 2)):.3f}"
 
     return ours
 
 
-def gamma_max(_: Bench, report: dict[str, Any]) -> str:
+def gamma_max(_, report):
     return f"{report['paper']['gamma_max']:.4f}"
 
 
-def error(_: Bench, report: dict[str, Any]) -> str:
+def error(_, report):
     return f"{report['relative_error']:.4f}"
 
 
@@ -151,7 +149,7 @@ TRIALS = [
 ]  # fmt: skip
 
 
-def reproduced(bench: Bench, claim: Claim) -> Iterator[Sequence[str]]:
+def reproduced(bench, claim):
     begin = time.perf_counter()
     ours = claim.ours(bench, run_command(bench, claim.command))
     yield claim.paper, claim.what, claim.remark, claim.theirs, ours, f"{time.perf_counter() - begin:.0f}"

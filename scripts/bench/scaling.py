@@ -4,16 +4,12 @@ python scripts/bench/scaling.py                  # on fixtures/
 python scripts/bench/scaling.py --data DIR --page docs/data.md
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
-
-from harness import PROGRAM, Bench, Table, measure, run
+from harness import PROGRAM, Table, measure, run
 
 import svmfast
 
 
-def predict(bench: Bench, case: tuple[str, str, str]) -> Iterator[Sequence[str]]:
+def predict(bench, case):
     """Scale, train and predict with LIBSVM's programs; put the ranges into the model and predict raw rows."""
     (train, test), folder = map(bench.file, case[:2]), bench.folder
     ranges, exact, fast, scaled = (folder / name for name in ("ranges", "exact", "fast", "scaled"))

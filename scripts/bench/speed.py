@@ -10,15 +10,10 @@ rows certified; rows whose error exceeds their bound (must be 0); labels that di
 the exact model answers the others (must be 0); and the gain in speed, those included.
 """
 
-from __future__ import annotations
-
 import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-from harness import PROGRAM, Bench, Table, measure, medians, peers, process, seconds, timed
+from harness import PROGRAM, Table, measure, medians, peers, process, seconds, timed
 
 import svmfast
 
@@ -29,7 +24,7 @@ LARGE = (
 )
 
 
-def processes(bench: Bench, name: str) -> Iterator[Sequence[str]]:
+def processes(bench, name):
     """svm-predict, svmfast predict with the model, and with an expansion of second order."""
     model, test = bench.model(name), bench.test(name)
     small = bench.folder / f"{name}.small"
@@ -53,9 +48,9 @@ def processes(bench: Bench, name: str) -> Iterator[Sequence[str]]:
     yield [*line, f"1/{model.stat().st_size / small.stat().st_size:.1f}"]
 
 
-def exact(bench: Bench, name: str) -> Iterator[Sequence[str]]:
+def exact(bench, name):
     """Labels in memory, which rows single precision proves, and one row at a time."""
-    model: Any = svmfast.load_model(bench.model(name))
+    model = svmfast.load_model(bench.model(name))
     rows, _ = bench.read(bench.test(name))
     expected = bench.svm_predict(bench.model(name), bench.test(name))
     predictor, some = svmfast.Predictor(model), [rows[i : i + 1] for i in range(min(len(rows), 200))]
@@ -74,7 +69,7 @@ def exact(bench: Bench, name: str) -> Iterator[Sequence[str]]:
     yield [*line, f"{1e6 * taken['one row'] / len(some):.1f} us"]
 
 
-def parsing(bench: Bench, name: str) -> Iterator[Sequence[str]]:
+def parsing(bench, name):
     """Text to arrays, by svmfast with one and all threads, and by scikit-learn."""
     from sklearn.datasets import load_svmlight_file
 
@@ -91,8 +86,8 @@ def parsing(bench: Bench, name: str) -> Iterator[Sequence[str]]:
         yield f"{name}, {size:.1f} MB", reader, f"{size / taken[reader]:.0f}", f"{off:g}"
 
 
-def start_up(bench: Bench, words: tuple[str, ...]) -> Iterator[Sequence[str]]:
-    program: str | Path = PROGRAM if words[0] == "svmfast" else sys.executable
+def start_up(bench, words):
+    program = PROGRAM if words[0] == "svmfast" else sys.executable
     taken = medians({"": process(program, *words[1:])}, 2 * bench.repeats + 1)
     yield f"`{' '.join(words)}`", seconds(taken[""])
 
@@ -114,7 +109,7 @@ CERTIFIED_HEAD = (
 )
 
 
-def certified(bench: Bench, case: tuple[str, str]) -> Iterator[Sequence[str]]:
+def certified(bench, case):
     """Convert, compare, and time whole processes."""
     name, options = case
     exact, train, test, fast = bench.model(name), bench.train(name), bench.test(name), bench.folder / "fast"

@@ -18,8 +18,6 @@ and an input counts as a hang after 20 s of processor time (under libFuzzer afte
 inputs of each target and ends with 1 at the first failure; build/fuzz has its input, also after a crash.
 """
 
-from __future__ import annotations
-
 import argparse
 import io
 import os
@@ -39,7 +37,6 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "fuzz"
@@ -65,9 +62,9 @@ PART = 20_000  # inputs of a process
 # --- the native reader
 
 
-def text_seeds() -> list[bytes]:
+def text_seeds():
     """Return texts of data after two bytes: options, and the amount of plain text before them."""
-    found: list[bytes] = []
+    found = []
     for path in sorted((ROOT / "tests/robustness/bad/data").iterdir()):
         shape = 4 if path.name.startswith("dense") else 6 if path.name.startswith(("pre", "serial")) else 0
         for flags, plain in ((shape, 0), (shape | 8, 40), (shape | 65, 250), (shape | 16, 0)):
@@ -81,7 +78,7 @@ def text_seeds() -> list[bytes]:
     return found
 
 
-def run_native(runs: int, seconds: float, seed: int) -> str:
+def run_native(runs, seconds, seed):
     compiler = shutil.which("clang++")
     if compiler is None:
         return "left out, no clang++ here"
@@ -131,7 +128,7 @@ INTEGERS += [v.to_bytes(8, "little", signed=True) for v in (2**40, 2**63 - 1, -(
 PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"\x04\x22\x4d", b"\x1f\x9d")
 
 
-def damage(text: bytes, seeds: list[bytes], chance: random.Random) -> bytes:
+def damage(text, seeds, chance):
     out = bytearray(text)
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
         at, how = chance.randrange(len(out) + 1), chance.randrange(7)
@@ -156,7 +153,7 @@ def damage(text: bytes, seeds: list[bytes], chance: random.Random) -> bytes:
     return bytes(out)
 
 
-def damage_member(text: bytes, seeds: list[bytes], chance: random.Random) -> bytes:
+def damage_member(text, seeds, chance):
     """Damage a file, mostly a whole one, or a member of an archive, whose checksum is then right."""
     text = text if chance.random() < 0.2 else chance.choice(seeds)
     if not text.startswith(b"PK") or chance.random() < 0.3 or not zipfile.is_zipfile(io.BytesIO(text)):
@@ -175,14 +172,14 @@ def damage_member(text: bytes, seeds: list[bytes], chance: random.Random) -> byt
     return out.getvalue()
 
 
-def refused(error: SvmfastError, kind: str = "") -> str:
+def refused(error, kind=""):
     """Return the kind of a refusal; an AssertionError if it is no clear one."""
     if error.exit_code != 2 or "\n" in str(error):
         raise AssertionError(f"not one line with status 2: {error}") from error
     return f"{type(error).__name__} {re.sub(r'[0-9]+', '', kind)[:40]}"
 
 
-def read_model(text: bytes) -> str:
+def read_model(text):
     """Return the kind of answer for a model file; raise AssertionError for a wrong one."""
     text = resealed(text)  # otherwise nearly all would end at the checksum
     try:
@@ -197,7 +194,7 @@ def read_model(text: bytes) -> str:
     return f"{loaded.format} {len(loaded.warnings)}"
 
 
-def read_data(text: bytes) -> str:
+def read_data(text):
     flags, body = text[0] if text else 0, text[2:]
     how = {"lenient": bool(flags & 8), "dense": flags & 6 == 4, "precomputed": flags & 6 == 6}
     how |= {"zero_based": flags & 5 == 1, "labelled": not flags & 16}
@@ -206,13 +203,13 @@ def read_data(text: bytes) -> str:
     try:
         labels, rows, width = parse(body, **how)
         entries = [entry for row in rows for entry in row]
-        expected: tuple[object, ...] = (str(labels), entries, width) if rows else ("empty",)
+        expected = (str(labels), entries, width) if rows else ("empty",)
     except TwinError as error:
         expected = ("refused", error.line)
     try:
         data = read_svmlight(body, threads=1 + flags % 3, **arguments(**how))
         entries = list(zip(data.rows.indices.tolist(), data.rows.values.tolist(), strict=True))
-        got: tuple[object, ...] = (str(data.labels.tolist()), entries, data.rows.n_columns)
+        got = (str(data.labels.tolist()), entries, data.rows.n_columns)
     except EmptyDataError:
         got = ("empty",)
     except DataFormatError as error:
@@ -221,7 +218,7 @@ def read_data(text: bytes) -> str:
     return str(got[0]) if len(got) < 3 else "read"
 
 
-def read_skops(text: bytes) -> str:
+def read_skops(text):
     """Read an estimator and predict with it."""
     place = BUILD / "skops-reading"
     place.write_bytes(text)
@@ -232,14 +229,14 @@ def read_skops(text: bytes) -> str:
     return "read"
 
 
-def model_seeds(own: bool) -> list[bytes]:
+def model_seeds(own):
     paths = [*FROZEN.glob("*/*.model"), *(ROOT / "fixtures/models").iterdir()]
     paths += (ROOT / "tests/robustness/bad/models").glob("*.model")
     found = [path.read_bytes() for path in sorted(paths)]
     return [text for text in found if text.startswith(b"svmfast-model") == own and 0 < len(text) < 3000]
 
 
-TARGETS: dict[str, Callable[[], Target]] = {
+TARGETS = {
     "container": lambda: Target(read_model, model_seeds(True), damage),
     # 200 MB, the interpreter's own included.
     "schema": lambda: Target(schema.use_model, schema.seeds(), schema.mutate, 0.8, 200_000_000 // 1024),
@@ -255,25 +252,25 @@ TARGETS: dict[str, Callable[[], Target]] = {
 }
 
 
-def peak_kib() -> int:
+def peak_kib():
     """Return the most memory held by this process; getrusage also counts its parent before exec."""
     status = Path("/proc/self/status")
     found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text()) if status.exists() else None
     return int(found[1]) if found else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-def hang(_signal: int, _frame: object) -> None:
+def hang(_signal, _frame):
     raise AssertionError("20 s of processor time on one input")
 
 
-def run_part(name: str, part: int, runs: int, seed: int, kept: Path, deadline: float) -> dict[str, Any]:
+def run_part(name, part, runs, seed, kept, deadline):
     """Try the seeds (in the first part) and then changed inputs; return the counts."""
     warnings.simplefilter("ignore")  # as in the program
     signal.signal(signal.SIGPROF, hang)
     if not SANITIZED:
         resource.setrlimit(resource.RLIMIT_AS, (4 << 30, resource.getrlimit(resource.RLIMIT_AS)[1]))
     aim, chance, answers = TARGETS[name](), random.Random(f"{seed} {part}"), Counter[str]()
-    good: list[bytes] = []
+    good = []
     odd, first, right = list(aim.seeds), [] if part else aim.seeds[::-1], 0
     while answers.total() < runs and time.monotonic() < deadline:
         pool = good if good and chance.random() < aim.deeper else odd
@@ -295,7 +292,7 @@ def run_part(name: str, part: int, runs: int, seed: int, kept: Path, deadline: f
     return {"inputs": answers.total(), "accepted": right, "answers": set(answers), "kib": peak_kib()}
 
 
-def run_python(name: str, runs: int, seconds: float, seed: int) -> str:
+def run_python(name, runs, seconds, seed):
     """Try `runs` inputs, in processes; end the program at a failure."""
     BUILD.mkdir(parents=True, exist_ok=True)
     deadline, parts = time.monotonic() + seconds, []
@@ -312,7 +309,7 @@ def run_python(name: str, runs: int, seconds: float, seed: int) -> str:
     return f"{done:,} inputs, {right:,} accepted, {len(kinds)} kinds of answer, at most {peak // 1024} MiB"
 
 
-def main() -> None:
+def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

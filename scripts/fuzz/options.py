@@ -18,8 +18,6 @@ Prints the number of sets of each command by status, and ends with 1 if anything
 wrong ones are kept in build/fuzz-options.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import gc
@@ -36,7 +34,6 @@ import signal
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -104,7 +101,7 @@ KINDS = {
 }  # fmt: skip
 
 
-def plausible_and_odd(option: Option) -> tuple[Sequence[str], Sequence[str]]:
+def plausible_and_odd(option):
     """Return values of an option, and those at the ends of its range and beyond."""
     kind, flags = option.value, set(option.flags)
     if option.name == "methods":
@@ -131,11 +128,11 @@ def plausible_and_odd(option: Option) -> tuple[Sequence[str], Sequence[str]]:
 class OptionSet:
     """Set `number` of a seed: words, the files that it reads as ``in/NAME``, and its standard input."""
 
-    def __init__(self, seed: int, number: int, names: Sequence[str]) -> None:
+    def __init__(self, seed, number, names):
         self.chance = random.Random(f"{seed} {number}")
         name = self.chance.choices(names, [SHARES.get(n, 1) for n in names])[0]
-        self.stdin: str | None = None
-        self.inputs: set[Path] = set()
+        self.stdin = None
+        self.inputs = set()
         self.outputs = 0
         data = sorted(path for path in (ROOT / "fixtures/data").iterdir() if path.stat().st_size < 150_000)
         models = [*sorted((ROOT / "fixtures/models").iterdir()), *sorted(FROZEN.glob("*/*.model"))]
@@ -146,7 +143,7 @@ class OptionSet:
         self.stem = self.chance.choices(self.pools["data"], weights)[0].name.split(".")[0]
         self.words = [name, *self.made(name)]
 
-    def made(self, name: str) -> list[str]:
+    def made(self, name):
         chance, declared = self.chance, command(name)
         assert declared is not None
         often, started = chance.choice((0, 0.03, 0.1, 0.2)), chance.random() < 0.5
@@ -171,9 +168,9 @@ class OptionSet:
             arguments.pop()
         return arguments + words if chance.random() < 0.5 else words + arguments
 
-    def start(self, name: str) -> list[str]:
+    def start(self, name):
         """Return the words of a run that succeeds, with other files now and then."""
-        words: list[str] = []
+        words = []
         for word in self.chance.choice([run for run in RUNS.values() if run[0] == name])[1:]:
             if word in OUTPUTS:
                 word = self.output()
@@ -184,7 +181,7 @@ class OptionSet:
             words.append(word)
         return words
 
-    def option(self, option: Option) -> list[str]:
+    def option(self, option):
         flag = self.chance.choice([one for flag in option.flags for one in flag.split("/")])
         if isinstance(option.value, values.Switch) and not isinstance(option.value, values.OnOff):
             return [flag]
@@ -197,7 +194,7 @@ class OptionSet:
             return [f"{flag}={found[0]}"]
         return [flag, *found]
 
-    def value(self, option: Option) -> list[str]:
+    def value(self, option):
         """Return the words of a value."""
         if isinstance(option.value, values.InputFile):
             return [self.input(option.value)]
@@ -208,12 +205,12 @@ class OptionSet:
         usual, odd = plausible_and_odd(option)
         return [self.chance.choice(usual if self.chance.random() < 0.85 else [*odd, *BAD_NUMBERS])]
 
-    def read(self, path: Path) -> str:
+    def read(self, path):
         """Return the name of a file in the set's own folder."""
         self.inputs.add(path)
         return f"in/{path.name}"
 
-    def input(self, kind: values.InputFile) -> str:
+    def input(self, kind):
         """Return the path of a file to read; most fit the others of the set."""
         chance = self.chance
         if chance.random() < 0.03:
@@ -229,21 +226,21 @@ class OptionSet:
             return "-"
         return self.read(path)
 
-    def output(self) -> str:
+    def output(self):
         """Return the path of a file to write, in the set's own folder."""
         self.outputs += 1
         usual = f"out{self.outputs}"
         odd = (f"{usual}.gz", f"{usual}.xz", "-", "no/out", "", ".", f"{usual}/", "old")
         return usual if self.chance.random() < 0.7 else self.chance.choice(odd)
 
-    def line(self) -> str:
+    def line(self):
         return shlex.join(["svmfast", *self.words]) + (f" <{self.stdin}" if self.stdin else "")
 
 
 # --- runs
 
 
-def run_one(made: OptionSet, folder: Path, as_program: bool) -> tuple[int, float]:
+def run_one(made, folder, as_program):
     """Run a set in `folder`; return its status, negative for a signal, and its seconds of processor time."""
     child = os.fork()
     if child == 0:
@@ -258,7 +255,7 @@ def run_one(made: OptionSet, folder: Path, as_program: bool) -> tuple[int, float
     return code, used.ru_utime + used.ru_stime
 
 
-def _become(made: OptionSet, folder: Path, as_program: bool) -> None:
+def _become(made, folder, as_program):
     os.setsid()
     os.chdir(folder)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # as in Python
@@ -278,10 +275,10 @@ def _become(made: OptionSet, folder: Path, as_program: bool) -> None:
     console()
 
 
-def faults(made: OptionSet, folder: Path, status: int) -> list[str]:
+def faults(made, folder, status):
     """Return the faults in the files that a set left."""
     out, err = ((folder / name).read_bytes() for name in ("stdout", "stderr"))
-    found: list[str] = []
+    found = []
     if status not in (0, 1, 2):
         return [f"status {status}"]
     if _REMARK.search(err) and not ("--debug" in made.words and status):
@@ -310,7 +307,7 @@ def faults(made: OptionSet, folder: Path, status: int) -> list[str]:
     return found
 
 
-def _unreadable(made: OptionSet, path: Path) -> list[str]:
+def _unreadable(made, path):
     """Return the faults of an existing output."""
     if made.words[0] in ("predict", "frontier", "scale", "export"):
         return [] if path.stat().st_size or made.words[0] == "predict" else [f"{path.name} is empty"]
@@ -323,7 +320,7 @@ def _unreadable(made: OptionSet, path: Path) -> list[str]:
     return []
 
 
-def tried(made: OptionSet, folder: Path, as_program: bool) -> tuple[int, float, list[str]]:
+def tried(made, folder, as_program):
     """Run a set in a new folder; return its status, its seconds and the faults."""
     (folder / "in").mkdir(parents=True)
     (folder / "old").write_bytes(OLD)
@@ -333,7 +330,7 @@ def tried(made: OptionSet, folder: Path, as_program: bool) -> tuple[int, float, 
     return status, seconds, faults(made, folder, status)
 
 
-def main() -> int:
+def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -353,7 +350,7 @@ def main() -> int:
     for name in IMPORTED:
         importlib.import_module(name)
     gc.freeze()  # a fork copies the pages that garbage collection touches
-    counts: dict[str, Counter[int]] = {name: Counter() for name in names}
+    counts = {name: Counter() for name in names}
     wrong, longest = 0, (0.0, "")
     with tempfile.TemporaryDirectory(prefix="svmfast-options-") as place:
         for number, made in sets:

@@ -5,11 +5,7 @@ counts whose sum wraps around to the right one, parts dropped and taken from oth
 which may leave a model valid: they reach the code after the checks.
 """
 
-from __future__ import annotations
-
-import random
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +33,7 @@ PLAUSIBLE = [0.0, 1.0, -1.0, 0.5, 1e-9, -3.25, 17.0, 1e5, -1e20, 1e100, 1e-300, 
 Tree = dict[str, Any]
 
 
-def places(tree: Tree) -> Iterator[tuple[Tree, str]]:
+def places(tree):
     """Yield each part of a model, as the object that holds it and its name."""
     for name, part in tree.items():
         yield tree, name
@@ -45,7 +41,7 @@ def places(tree: Tree) -> Iterator[tuple[Tree, str]]:
             yield from places(part)
 
 
-def mutate(text: bytes, seeds: list[bytes], chance: random.Random) -> bytes:
+def mutate(text, seeds, chance):
     """Return `text` with one to three mutations."""
     try:
         tree = unpacked(text)
@@ -69,7 +65,7 @@ def mutate(text: bytes, seeds: list[bytes], chance: random.Random) -> bytes:
     return packed(tree)
 
 
-def _array(numbers: np.ndarray[Any, Any], chance: random.Random) -> Any:
+def _array(numbers, chance):
     """Return other numbers, or the same ones in another shape, which may be false."""
     flat, how, whole = numbers.ravel().copy(), chance.randrange(7), numbers.dtype.kind == "i"
     if how == 0:
@@ -101,7 +97,7 @@ def _array(numbers: np.ndarray[Any, Any], chance: random.Random) -> Any:
     return flat.reshape(numbers.shape)
 
 
-def use_model(text: bytes) -> str:
+def use_model(text):
     """Load a model, describe it and predict: accept a SvmfastError, or finite values in little memory."""
     text = resealed(text)  # otherwise nearly all would end at the checksum
     try:
@@ -128,7 +124,7 @@ def use_model(text: bytes) -> str:
     return f"svmfast-model {model.kind}"
 
 
-def seeds() -> list[bytes]:
+def seeds():
     """Return small models of every kind: frozen ones, and some that once caused faults (attacks)."""
     paths = [*sorted(FROZEN.glob("*/*.model")), *sorted((ROOT / "tests/robustness/attacks").glob("*.model"))]
     texts = [path.read_bytes() for path in paths]

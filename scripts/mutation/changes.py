@@ -1,14 +1,10 @@
 """The changes that make mutants: found in syntax trees (Python), in text (C++) and in telling.tsv."""
 
-from __future__ import annotations
-
 import ast
 import copy
 import random
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 #: How often files are drawn, by the longest beginning of their paths.
 WEIGHTS = {
@@ -51,11 +47,11 @@ class Change:
     new: str
     kind: str
 
-    def applied(self, source: bytes) -> bytes:
+    def applied(self, source):
         return source[: self.start] + self.new.encode() + source[self.end :]
 
 
-def python_changes(file: str, source: bytes) -> list[Change]:
+def python_changes(file, source):
     """All changes of a Python file, by place."""
     begins = [0]
     for line in source.splitlines(keepends=True):
@@ -70,11 +66,11 @@ def python_changes(file: str, source: bytes) -> list[Change]:
     return sorted(found, key=_place)
 
 
-def _place(one: Change) -> tuple[int, int, str, str]:
+def _place(one):
     return one.start, one.end, one.kind, one.new
 
 
-def _walk(node: ast.AST) -> Iterator[tuple[ast.AST, str, str]]:
+def _walk(node):
     """Yield nodes, kinds of changes and new texts; without annotations, messages, decorators and prose."""
     if isinstance(node, ast.Raise | ast.JoinedStr | ast.Assert | ast.Import | ast.ImportFrom):
         return
@@ -93,14 +89,14 @@ def _walk(node: ast.AST) -> Iterator[tuple[ast.AST, str, str]]:
                     yield from _walk(child)
 
 
-def _with(node: ast.AST, **fields: object) -> str:
+def _with(node, **fields):
     other = copy.copy(node)
     for name, value in fields.items():
         setattr(other, name, value)
     return ast.unparse(other)
 
 
-def _changed(node: ast.AST) -> Iterator[tuple[ast.AST, str, str]]:
+def _changed(node):
     match node:
         case ast.Compare(ops=[op]) if type(op) in COMPARISONS:
             yield node, "comparison", _with(node, ops=[COMPARISONS[type(op)]()])
@@ -132,7 +128,7 @@ def _changed(node: ast.AST) -> Iterator[tuple[ast.AST, str, str]]:
             yield from _called(node)
 
 
-def _called(node: ast.Call) -> Iterator[tuple[ast.AST, str, str]]:
+def _called(node):
     name = getattr(node.func, "attr", getattr(node.func, "id", ""))
     if name in NAMES:
         field = "attr" if isinstance(node.func, ast.Attribute) else "id"
@@ -151,13 +147,13 @@ def _called(node: ast.Call) -> Iterator[tuple[ast.AST, str, str]]:
             yield node, "ignored argument", _with(node, keywords=others)
 
 
-def _text(*nodes: ast.AST) -> bool:
+def _text(*nodes):
     return any(
         isinstance(getattr(node, "value", None), str) or isinstance(node, ast.JoinedStr) for node in nodes
     )
 
 
-def _operators(kind: str, *pairs: str) -> list[tuple[str, str, str]]:
+def _operators(kind, *pairs):
     """clang-format puts spaces around binary operators and around nothing else."""
     return [(kind, re.escape(f" {old} "), f" {new} ") for old, new in map(str.split, pairs)]
 
@@ -176,7 +172,7 @@ CPP = [
 ]
 
 
-def cpp_changes(file: str, source: bytes) -> list[Change]:
+def cpp_changes(file, source):
     """Changes of a C++ file, by place; heads of loops stay, since a longer loop reads any memory."""
     found, at = [], 0
     for number, raw in enumerate(source.splitlines(keepends=True), 1):
@@ -191,7 +187,7 @@ def cpp_changes(file: str, source: bytes) -> list[Change]:
     return sorted(found, key=_place)
 
 
-def all_changes(root: Path, *, cpp: bool) -> list[Change]:
+def all_changes(root, *, cpp):
     """Changes of all files that are not left out."""
     found, suffixes = [], (".cpp", ".hpp", ".inl") if cpp else (".py",)
     for path in sorted((root / "svmfast").rglob("*")):
@@ -201,14 +197,14 @@ def all_changes(root: Path, *, cpp: bool) -> list[Change]:
     return found
 
 
-def weight(file: str) -> float:
+def weight(file):
     return WEIGHTS[max((name for name in WEIGHTS if file.startswith(name)), key=len)]
 
 
-def drawn(changes: list[Change], seed: int) -> Iterator[Change]:
+def drawn(changes, seed):
     """Changes in a random order, at most one a line: first a file is drawn, then a kind, then a place."""
     rng = random.Random(seed)
-    left: dict[str, dict[str, list[Change]]] = {}
+    left = {}
     for one in changes:
         left.setdefault(one.file, {}).setdefault(one.kind, []).append(one)
     weights = {file: weight(file) * sum(map(len, kinds.values())) ** 0.5 for file, kinds in left.items()}
@@ -227,7 +223,7 @@ def drawn(changes: list[Change], seed: int) -> Iterator[Change]:
             yield one
 
 
-def telling(table: Path, root: Path) -> list[Change]:
+def telling(table, root):
     """The changes of a table of files, old and new texts; each old text must be in its file once."""
     found = []
     for row in table.read_text().splitlines()[1:]:

@@ -1,7 +1,5 @@
 """A copy of the repository, in which mutants are made and tested."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import json
@@ -14,8 +12,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from changes import Change
-from record import Record, content_hash
+from record import content_hash
 
 HERE = Path(__file__).resolve().parent
 #: Tests of about so many seconds are run first; the others in a second process if these pass.
@@ -30,7 +27,7 @@ _LEFT_OUT = (".git", ".venv", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".h
 class Place:
     """A folder with a copy, its environment and its build, for one mutant at a time."""
 
-    def __init__(self, folder: Path, root: Path) -> None:
+    def __init__(self, folder, root):
         self.folder, self.tree = folder, folder / "tree"
         self.bin, self.core = folder / "env" / "bin", self.tree / "svmfast" / "_core"
         self._mutants = 0
@@ -38,7 +35,7 @@ class Place:
         shutil.copytree(root, self.tree, ignore=shutil.ignore_patterns(*_LEFT_OUT), symlinks=True)
         self._make_environment()
 
-    def _make_environment(self) -> None:
+    def _make_environment(self):
         if not self.bin.exists():
             subprocess.run([sys.executable, "-m", "venv", "--without-pip", self.bin.parent], check=True)
         (self.site,) = self.bin.parent.glob("lib/python*/site-packages")
@@ -57,7 +54,7 @@ class Place:
         if self.core.exists() and not [*self.core.glob("_native*.so")]:  # an editable install
             shutil.copy(str(importlib.util.find_spec("svmfast._core._native").origin), self.core)
 
-    def pytest(self, words: list[str], seconds: float, **environment: str) -> tuple[int, str]:
+    def pytest(self, words, seconds, **environment):
         """Run pytest in the copy; return its status, -1 after this time, and its output."""
         own = {name: value for name, value in os.environ.items() if not name.startswith("MUTANTS_")}
         own["HYPOTHESIS_STORAGE_DIRECTORY"] = f"{self.folder}/examples"
@@ -81,7 +78,7 @@ class Place:
                 os.killpg(process.pid, signal.SIGKILL)  # with what its tests have started
         return (-1, "more time") if late else (process.returncode, output)
 
-    def record(self, record: Record, save: Path, jobs: int) -> None:
+    def record(self, record, save, jobs):
         """Record the test files that are new or have changed, some at a time so that little is lost."""
         paths = sorted(self.tree.glob("tests/*/test_*.py"))
         hashes = {path.relative_to(self.tree).as_posix(): content_hash(path) for path in paths}
@@ -106,7 +103,7 @@ class Place:
             record.files.update((name, hashes[name]) for name in some)
             save.write_bytes(pickle.dumps(record))
 
-    def judge(self, change: Change, record: Record, seconds: float) -> tuple[str, str]:
+    def judge(self, change, record, seconds):
         """The status of a mutant, and the test that failed or how many passed."""
         path = self.tree / change.file
         source, before = path.read_bytes(), path.stat().st_mtime_ns
@@ -130,8 +127,8 @@ class Place:
             if cpp:
                 self._restore_build()
 
-    def _tested(self, tests: list[str], record: Record, seconds: float) -> tuple[str, str]:
-        parts: tuple[list[str], list[str]] = ([], [])
+    def _tested(self, tests, record, seconds):
+        parts = ([], [])
         spent = 0.0
         for name in tests:
             spent += record.seconds[name]
@@ -151,7 +148,7 @@ class Place:
                 return "killed", (failed or [output.strip().rpartition("\n")[2]])[0]
         return "survived", f"{sum(map(len, parts))} of {len(tests)} tests pass"
 
-    def build(self) -> str | None:
+    def build(self):
         """Compile what has changed; return why there is nothing to test."""
         build, built = self.folder / "build", self.folder / "built"
         if not (build / "Makefile").exists():
@@ -167,11 +164,11 @@ class Place:
         same = (one.read_bytes() == (built / one.name).read_bytes() for one in _results(build))
         return "same code" if all(same) else None
 
-    def _install(self, build: Path) -> None:
+    def _install(self, build):
         for path, folder in zip(_results(build), (self.core, self.bin), strict=True):
             shutil.copy(path, folder)
 
-    def _restore_build(self) -> None:
+    def _restore_build(self):
         """Put the objects of the unchanged code back, instead of compiling them again."""
         build, built = self.folder / "build", self.folder / "built"
         for path in built.rglob("*"):
@@ -181,5 +178,5 @@ class Place:
         self._install(built)
 
 
-def _results(build: Path) -> list[Path]:
+def _results(build):
     return [*build.glob("_native*.so"), build / "svmfast-predict"]

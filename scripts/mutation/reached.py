@@ -4,25 +4,22 @@ Tests start programs and fork: every Python process of the environment calls :fu
 before pytest sees this file (PYTEST_DONT_REWRITE).
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import os
 import pickle
 import uuid
 from pathlib import Path
-from typing import Any
 
 #: Follows the name of a test in records of the processes that it starts.
 PROGRAM = "\tprogram"
 _FOLDER = os.environ.get("MUTANTS_RECORD")
-_seconds: dict[str, float] = {}
-_without: set[str] = set()
-_coverage: Any = None
+_seconds = {}
+_without = set()
+_coverage = None
 
 
-def start() -> None:
+def start():
     """Record this process and its forks."""
     import coverage
 
@@ -34,29 +31,29 @@ def start() -> None:
     _switch(_now())
     leave = os._exit
 
-    def write_and_leave(status: int) -> None:
+    def write_and_leave(status):
         _write()
         leave(status)
 
-    os._exit = write_and_leave  # type: ignore[assignment]
+    os._exit = write_and_leave
     os.register_at_fork(after_in_child=lambda: _switch(_now()))
     atexit.register(_write)
 
 
-def _place() -> Path:
+def _place():
     """The file with the name of the test that runs; programs read it too."""
     return Path(str(_FOLDER), f"now-{os.environ.get('PYTEST_XDIST_WORKER', '')}")
 
 
-def _now() -> str:
+def _now():
     return _place().read_text() + PROGRAM if _place().exists() else ""
 
 
-def _switch(context: str) -> None:
+def _switch(context):
     _coverage.switch_context(context)
 
 
-def _write() -> None:
+def _write():
     data, lines = _coverage.get_data(), {}
     for file in data.measured_files():
         name = os.path.relpath(file, os.path.dirname(os.environ["MUTANTS_SOURCES"]))
@@ -67,24 +64,24 @@ def _write() -> None:
     Path(str(_FOLDER), f"{uuid.uuid4()}.pickle").write_bytes(pickle.dumps((lines, _seconds, _without)))
 
 
-def pytest_runtest_logstart(nodeid: str) -> None:
+def pytest_runtest_logstart(nodeid):
     if _coverage is not None:
         _place().write_text(nodeid)
         _switch(nodeid)
 
 
-def pytest_runtest_logreport(report: Any) -> None:
+def pytest_runtest_logreport(report):
     _seconds[report.nodeid] = _seconds.get(report.nodeid, 0.0) + report.duration
     if not report.passed:
         _without.add(report.nodeid)
 
 
-def pytest_sessionfinish() -> None:
+def pytest_sessionfinish():
     if _coverage is not None:
         _write()
 
 
-def pytest_collection_modifyitems(items: list[Any]) -> None:
+def pytest_collection_modifyitems(items):
     if "MUTANTS_TESTS" in os.environ:
         place = {name: i for i, name in enumerate(json.loads(Path(os.environ["MUTANTS_TESTS"]).read_text()))}
         items[:] = sorted((one for one in items if one.nodeid in place), key=lambda one: place[one.nodeid])

@@ -1,17 +1,13 @@
 """Which tests reach which lines, and so which tests may notice a change."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import pickle
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 
-from changes import Change
 from reached import PROGRAM
 
 #: The test files of each C++ file, of which nothing is recorded.
@@ -30,9 +26,9 @@ class Record:
     #: Times of the tests that pass.
     seconds: dict[str, float] = field(default_factory=dict)
 
-    def add(self, folder: Path) -> None:
+    def add(self, folder):
         """Add what the processes of a run have written to a folder."""
-        without: set[str] = set()
+        without = set()
         for path in folder.glob("*.pickle"):
             lines, seconds, failed = pickle.loads(path.read_bytes())
             self.seconds.update(seconds)
@@ -44,7 +40,7 @@ class Record:
         for test in without:
             self.seconds.pop(test, None)
 
-    def near(self, change: Change, source: bytes) -> list[str]:
+    def near(self, change, source):
         """The tests that may notice a change, those most likely to fail first."""
         if not change.file.endswith(".py"):
             return self._ordered(_listed(change.file, self.seconds), change.file)
@@ -68,17 +64,17 @@ class Record:
         others = {name for name in self.seconds if name.partition("::")[0] in files} - direct
         return [*dict.fromkeys(self._ordered(direct, change.file) + self._ordered(others, change.file))]
 
-    def _reaching(self, file: str, bits: int) -> set[str]:
+    def _reaching(self, file, bits):
         return {test for test, reached in self.lines.get(file, {}).items() if reached & bits and test}
 
-    def _ordered(self, names: Iterable[str], file: str) -> list[str]:
+    def _ordered(self, names, file):
         """The tests that pass: near, inside this process and quick first, a few cases of each function."""
         path = Path(file)
         stem = path.parent.name if path.stem in ("__init__", "run") else path.stem
         inside = {name for name in names if not name.endswith(PROGRAM)}
         known = [one for one in {name.removesuffix(PROGRAM) for name in names} if one in self.seconds]
         known.sort(key=lambda name: (stem not in name, name not in inside, self.seconds[name], name))
-        count: Counter[str] = Counter()
+        count = Counter()
         turns = {}
         for name in known:
             function = name.partition("[")[0]
@@ -87,15 +83,15 @@ class Record:
         return sorted(known, key=turns.__getitem__)
 
 
-def _holds(node: ast.stmt, line: int) -> bool:
+def _holds(node, line):
     return node.lineno <= line <= node.end_lineno
 
 
-def _bits(lines: Iterable[int]) -> int:
+def _bits(lines):
     return sum(1 << line for line in set(lines))
 
 
-def _bodies(scope: ast.AST) -> int:
+def _bodies(scope):
     """The lines of the bodies of a scope's functions."""
     if not isinstance(scope, ast.Module | ast.ClassDef | ast.FunctionDef):
         return 0
@@ -103,7 +99,7 @@ def _bodies(scope: ast.AST) -> int:
     return _bits(line for node in functions for line in range(node.body[0].lineno, node.end_lineno + 1))
 
 
-def _listed(file: str, known: Iterable[str]) -> set[str]:
+def _listed(file, known):
     """The tests of a C++ file: of its first line in the table."""
     for row in CPP_TESTS.read_text().splitlines()[1:]:
         pattern, files = row.split("\t")
@@ -113,5 +109,5 @@ def _listed(file: str, known: Iterable[str]) -> set[str]:
     return set()
 
 
-def content_hash(*paths: Path) -> str:
+def content_hash(*paths):
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()

@@ -22,21 +22,18 @@ draws no sample. cosmic-ray runs all tests for each mutant (its issue 85 is open
 release since 2022. Mull changes what Clang compiles and expects tests in C++; ours are in Python.
 """
 
-from __future__ import annotations
-
 import argparse
 import pickle
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 from queue import Queue
 
-from changes import Change, all_changes, drawn, telling
+from changes import all_changes, drawn, telling
 from place import HERE, Place
 from record import Record, content_hash
 
@@ -45,21 +42,19 @@ ROOT = HERE.parents[1]
 REPLACED = ("does not compile", "same code")
 
 
-def mutants(
-    root: Path, seed: int, only: str | None
-) -> tuple[list[Change], Iterator[Change], Iterator[Change]]:
+def mutants(root, seed, only):
     """The listed changes, and those of Python and of C++ in the order in which they are drawn."""
     listed = telling(HERE / "telling.tsv", root)
     found = [[one for one in all_changes(root, cpp=cpp) if only in (None, one.file)] for cpp in (False, True)]
     return [one for one in listed if only in (None, one.file)], drawn(found[0], seed), drawn(found[1], seed)
 
 
-def row(change: Change, *more: object) -> str:
+def row(change, *more):
     texts = (" ".join(text.split()) for text in (change.old, change.new))
     return "\t".join(map(str, (*more[:1], f"{change.file}:{change.line}", change.kind, *texts, *more[1:])))
 
 
-def arguments() -> argparse.Namespace:
+def arguments():
     parser = argparse.ArgumentParser(
         prog="mutants", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -78,7 +73,7 @@ def arguments() -> argparse.Namespace:
     return found
 
 
-def recorded(place: Place, asked: argparse.Namespace) -> Record:
+def recorded(place, asked):
     """The record of the tests, read and brought up to date."""
     save = asked.work / "record.pickle"
     code = content_hash(*sorted((place.tree / "svmfast").rglob("*.py")))
@@ -89,7 +84,7 @@ def recorded(place: Place, asked: argparse.Namespace) -> Record:
     return record
 
 
-def main() -> None:
+def main():
     asked = arguments()
     listed, python, cpp = mutants(ROOT, asked.seed, asked.only)
     fixed = [one for one in listed if (asked.python if one.file.endswith(".py") else asked.cpp)]
@@ -98,7 +93,7 @@ def main() -> None:
         print(*(row(one) for one in (*fixed, *islice(cpp, asked.cpp))), sep="\n")
         return
     asked.work = asked.work.resolve()
-    places: Queue[Place] = Queue()
+    places = Queue()
     for i in range(asked.jobs):
         places.put(Place(asked.work / f"copy-{i}", ROOT))
     if asked.cpp:
@@ -107,7 +102,7 @@ def main() -> None:
     record = recorded(places.queue[0], asked)
     lock, count = threading.Lock(), Counter[str]()
 
-    def judged(change: Change) -> str:
+    def judged(change):
         place, begin = places.get(), time.perf_counter()
         try:
             status, detail = place.judge(change, record, asked.seconds)
@@ -118,7 +113,7 @@ def main() -> None:
             print(row(change, status, f"{time.perf_counter() - begin:.0f}", detail), flush=True)
         return status
 
-    def next_cpp() -> None:
+    def next_cpp():
         status = REPLACED[0]
         while status in REPLACED:
             with lock:
@@ -128,7 +123,7 @@ def main() -> None:
             status = judged(change)
 
     print("status\tplace\tkind\told\tnew\tseconds\ttests", flush=True)
-    jobs: list[Callable[[], object]] = [lambda one=one: judged(one) for one in fixed]
+    jobs = [lambda one=one: judged(one) for one in fixed]
     jobs += [next_cpp] * asked.cpp
     with ThreadPoolExecutor(asked.jobs) as pool:
         for done in [pool.submit(job) for job in jobs]:

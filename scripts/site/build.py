@@ -8,16 +8,12 @@ FOLDER/html is the site. A warning of Sphinx, such as a broken link or a page th
 is an error.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 from sphinx.cmd.build import build_main
@@ -40,7 +36,7 @@ GENERATED = {
 }
 
 
-def with_contents(index: str) -> str:
+def with_contents(index):
     """Return the index with Sphinx's tables of contents: for each section, the pages that it links.
 
     The page in the repository has links only, which work wherever it is read.
@@ -58,7 +54,7 @@ def with_contents(index: str) -> str:
     return "".join(parts)
 
 
-def command_pages() -> str:
+def command_pages():
     """Return the help of every command."""
     root = click.Context(program.program, info_name="svmfast", obj=program.Settings())
     parts = ["# Commands\n\n[Command line](../command-line.md) has what holds for all of them.\n"]
@@ -70,7 +66,7 @@ def command_pages() -> str:
     return "\n".join(parts)
 
 
-def report_keys(schema: dict[str, Any]) -> str:
+def report_keys(schema):
     """Return the keys of the reports of every command."""
     parts = [
         "# Keys of the JSON reports\n",
@@ -83,12 +79,12 @@ def report_keys(schema: dict[str, Any]) -> str:
     return "\n".join(parts)
 
 
-def _keys(rule: dict[str, Any]) -> Iterator[str]:
+def _keys(rule):
     for key, one in rule["properties"].items():
         yield f"`{key}`\n: " + re.sub(r"([\\*_{}\[\]<>#|~$])", r"\\\1", one["description"]) + "\n"
 
 
-def stage(source: Path) -> None:
+def stage(source):
     """Write Sphinx's input to the folder `source`."""
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(ROOT / "docs", source)
@@ -106,7 +102,7 @@ def stage(source: Path) -> None:
     (source / "reference/report-keys.md").write_text(report_keys(schema))
 
 
-def main(folder: Path) -> int:
+def main(folder):
     """Build the site in `folder` and return the exit status."""
     source, html = folder / "source", folder / "html"
     # The generated help must not depend on the terminal.

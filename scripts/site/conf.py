@@ -1,9 +1,6 @@
 """Sphinx's settings. The site is self-contained: no fonts or scripts from elsewhere."""
 
-from __future__ import annotations
-
 import re
-from typing import Any
 
 from svmfast import __version__
 
@@ -36,17 +33,17 @@ autodoc_typehints = "none"
 autodoc_class_signature = "mixed"
 
 
-def _prepare(_app: Any, _what: str, _name: str, _object: object, _options: object, lines: list[str]) -> None:
+def _prepare(_app, _what, _name, _object, _options, lines):
     """Link the pages that a docstring names, and show bars such as those of ``|f|`` unchanged."""
     for index, line in enumerate(lines):
         parts = re.split("(`+[^`]+`+)", line)
         lines[index] = "".join(part if part.startswith("`") else _prepared(part) for part in parts)
 
 
-def _prepared(text: str) -> str:
+def _prepared(text):
     return re.sub(r"\bdocs/([\w-]+)\.md", r":doc:`/\1`", text.replace("|", r"\|"))
 
 
-def setup(app: Any) -> None:
+def setup(app):
     """Connect the hook, before napoleon, which turns sections into fields."""
     app.connect("autodoc-process-docstring", _prepare, priority=400)
