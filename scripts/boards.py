@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import svmfast
 
-#: Runs the rows; the stack is filled with a pattern that shows its depth.
+#: Runs the rows and prints numbers; the stack is filled with a pattern that shows its depth.
 COMMON = """
 #ifdef EMPTY
 static int work(void) { return 0; }
@@ -27,7 +27,7 @@ static volatile model_real sink;
 static __attribute__((noinline)) void one(const model_real *x) { sink = (model_real)ANSWER(x); }
 static __attribute__((noinline)) int work(void) {
     static model_real x[MODEL_FEATURES];
-    int i, j, wrong = 0;
+    int i, j;
     unsigned char *top = (unsigned char *)__builtin_frame_address(0) - 64, *low = top - PAINTED;
     for (i = 0; i < MODEL_TEST_ROWS; ++i) {
         for (j = 0; j < MODEL_FEATURES; ++j)
@@ -41,8 +41,7 @@ static __attribute__((noinline)) int work(void) {
             stack = (unsigned)(PAINTED - j) + 64;
         }
     }
-    wrong = model_test();
-    return wrong;
+    return model_test();
 }
 #else
 static volatile model_real x[MODEL_FEATURES];
@@ -53,6 +52,16 @@ static int work(void) { return (int)ANSWER((const model_real *)x); }
 #endif
 #endif
 #endif
+static void put(char c);
+static void say(const char *name, unsigned long value) {
+    char text[12];
+    int at = 11;
+    while (*name) put(*name++);
+    text[at] = 0;
+    do text[--at] = (char)('0' + value % 10); while (value /= 10);
+    while (text[at]) put(text[at++]);
+    put('\\n');
+}
 """
 
 ARM = """
@@ -67,29 +76,19 @@ static void host(int what, const void *with) {
     register const void *r1 __asm__("r1") = with;
     __asm__ volatile("bkpt 0xAB" : "+r"(r0) : "r"(r1) : "memory");
 }
-static void say(const char *name, uint32_t value) {
-    char text[12];
-    int at = 11;
-    text[at] = 0;
-    do { text[--at] = (char)('0' + value %% 10); value /= 10; } while (value);
-    host(4, name);
-    host(4, text + at);
-    host(4, "\\n");
-}
+static void put(char c) { host(3, &c); }
 extern uint32_t stack_top, data_from, data_to, data_end, bss_end;
 void reset(void);
 void reset(void) {
     uint32_t *from = &data_from, *to;
-    int wrong;
 #ifdef __ARM_FP
     *(volatile uint32_t *)0xE000ED88 |= 0xF00000;
     __asm__ volatile("dsb\\nisb");
 #endif
     for (to = &data_to; to < &data_end;) *to++ = *from++;
     for (; to < &bss_end;) *to++ = 0;
-    wrong = work();
-    say("wrong ", (uint32_t)wrong);
-    say("ticks ", (uint32_t)elapsed);
+    say("wrong ", (unsigned long)work());
+    say("ticks ", elapsed);
     say("stack ", stack);
     host(0x18, (const void *)0x20026);
     for (;;) {}
@@ -129,22 +128,11 @@ static uint32_t end(void) {
 }
 %s
 static void put(char c) { while (!(UCSR0A & (1 << UDRE0))) {} UDR0 = (uint8_t)c; }
-static void say(const char *name, uint32_t value) {
-    char text[12];
-    int at = 11;
-    while (*name) put(*name++);
-    text[at] = 0;
-    do { text[--at] = (char)('0' + value %% 10); value /= 10; } while (value);
-    while (text[at]) put(text[at++]);
-    put('\\n');
-}
 int main(void) {
-    int wrong;
     UBRR0 = 0;
     UCSR0B = 1 << TXEN0;
     TIMSK1 = 1;
-    wrong = work();
-    say("wrong ", (uint32_t)wrong);
+    say("wrong ", (unsigned long)work());
     say("ticks ", elapsed);
     say("stack ", stack);
     cli();
@@ -199,13 +187,8 @@ def on_board(model, rows, board, folder):
         raise SystemExit(f"embedded: {model.name} on {board} ended without an answer: {said[-600:]}")
     n = int(re.findall(r"#define MODEL_TEST_ROWS (\d+)", made.text)[0])
     counts = {"rows": n, "wrong": printed["wrong"], "flash": flash, "certain": proving}
-    instructions = round(printed["ticks"] * about.per_tick / n)
-    return {
-        **counts,
-        "tables": made.report.table_bytes,
-        "stack": printed["stack"],
-        "instructions": instructions,
-    }
+    counts |= {"tables": made.report.table_bytes, "stack": printed["stack"]}
+    return {**counts, "instructions": round(printed["ticks"] * about.per_tick / n)}
 
 
 def flash_of(text, board, folder, *, certain=False):

@@ -11,6 +11,7 @@ a second is start-up and noise, and is left out. `parsing` is predict with a lin
 
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 from harness import PROGRAM, Table, measure, run
@@ -36,49 +37,40 @@ BLOCK = 10_000  # rows of text that are streamed again and again
 SAME = ("build: approximate", "build: compress", "build: dcpred", "build: linear")
 
 
-def random_rows(n, features, density, seed):
-    from scipy import sparse
-
-    rng = np.random.default_rng(seed)
-    if density == 1:
-        return Rows.from_dense(rng.standard_normal((n, features)))
-    return Rows.from_scipy(sparse.random(n, features, density, "csr", rng=rng, data_rvs=rng.standard_normal))
+def random_rows(n, features, seed):
+    return Rows.from_dense(np.random.default_rng(seed).standard_normal((n, features)))
 
 
-def made(folder, size, density):
-    """Write a model and a block of rows."""
+def made(folder, size):
+    """Write a model, and a block of rows."""
     n, d, k = size["svs"], size["features"], size["classes"]
     rng = np.random.default_rng(0)
     # gamma such that kernel values are neither all near 0 nor all near 1.
     model = KernelExpansion(
         head=Head("c_svc", np.arange(k)),
-        kernel=Kernel("rbf", 0.05 / (d * density)),
-        sv=random_rows(n, d, density, 1),
+        kernel=Kernel("rbf", 0.05 / d),
+        sv=random_rows(n, d, 1),
         sv_coef=rng.uniform(-1, 1, (k - 1, n)),
         rho=np.zeros(k * (k - 1) // 2),
         nr_sv=np.array([len(part) for part in np.array_split(np.arange(n), k)]),
     )
     save_model(model, folder / "exact")
     labels = rng.integers(0, k, BLOCK).astype(np.float64)
-    write_svmlight(folder / "block", random_rows(BLOCK, d, density, 2), labels)
-    return folder / "exact", folder / "block"
+    write_svmlight(folder / "block", random_rows(BLOCK, d, 2), labels)
 
 
-def steps(bench, size, density):
+def steps(bench, size):
     """The measured steps, in an order in which each finds the model it needs."""
-    exact, block = made(bench.folder, size, density)
-    copies = max(1, size["rows"] // BLOCK)
-    models = {name: bench.folder / name for name in ("approximate", "compress", "dcpred", "linear")}
-    everything = bench.folder / "all"
+    made(bench.folder, size)
+    exact, block, everything = (bench.folder / name for name in ("exact", "block", "all"))
+    copies, text = max(1, size["rows"] // BLOCK), block.read_bytes()
     with everything.open("wb") as out:
-        for _ in range(copies):
-            out.write(block.read_bytes())
+        out.writelines(text for _ in range(copies))
 
     def predict(model):
-        feed = f"import sys\ntext = open(sys.argv[1], 'rb').read()\nfor _ in range({copies}):\n"
-        feed += "    sys.stdout.buffer.write(text)\n"
-        with subprocess.Popen([sys.executable, "-c", feed, block], stdout=subprocess.PIPE) as source:
-            return run([PROGRAM, "predict", "-q", "-", model, bench.folder / "labels"], stdin=source.stdout)
+        with subprocess.Popen(["cat", everything], stdout=subprocess.PIPE) as source:
+            words = [PROGRAM, "predict", "-q", "-", bench.folder / model, bench.folder / "labels"]
+            return run(words, stdin=source.stdout)
 
     few = max(size["classes"], size["svs"] // 20)
     commands = {
@@ -95,23 +87,18 @@ def steps(bench, size, density):
         command, (source, options) = name.partition(",")[0], commands[name]
         return bench.svmfast(command, source, "-o", bench.folder / command, *options.split())
 
-    builds = {f"build: {name}": lambda name=name: build(name) for name in commands}
-    uses = {
-        f"predict: {name}": lambda model=model: predict(model)
-        for name, model in {"exact": exact, **models}.items()
-    }
-    uses["parsing"] = uses.pop("predict: linear")
-    return {**builds, **uses}
+    found = {f"build: {name}": partial(build, name) for name in commands}
+    for model in ("exact", "approximate", "compress", "dcpred", "linear"):
+        found["parsing" if model == "linear" else f"predict: {model}"] = partial(predict, model)
+    return found
 
 
-def grown(bench, case):
+def grown(bench, axis):
     """Measure all steps along one axis; return both ends and the slope of each."""
-    axis, density = case
-    found = {}
-    slow = set()
+    found, slow = {}, set()
     idle = min(run([PROGRAM, "info", "--help"]).cpu for _ in range(3))
     for size in bench.options.sizes or SIZES[axis]:
-        for name, step in steps(bench, {**BASE, axis: size}, density).items():
+        for name, step in steps(bench, {**BASE, axis: size}).items():
             if name in slow:
                 continue
             try:
@@ -126,14 +113,13 @@ def grown(bench, case):
             found.setdefault(name, []).append((size, seconds, done.peak))
             if seconds > LIMIT:
                 slow.add(name)
-    title = axis if density == 1 else f"{axis}, {density:.0%} in use"
     for name, points in found.items():
-        first, last = points[0], points[-1]
-        power = slope([size for size, *_ in points], [seconds for _, seconds, _ in points])
-        ends = [f"{first[0]:,}", f"{last[0]:,}", f"{first[1]:.2f}", f"{last[1]:.2f}"]
-        memory = [f"{first[2] / 1e6:.0f}", f"{last[2] / 1e6:.0f}"]
-        shown = "-" if power is None or last[1] - first[1] < 1 else f"{power:.2f}"
-        yield [title, name, *ends, *memory, shown]
+        sizes, seconds, peaks = zip(*points, strict=True)
+        power = slope(sizes, seconds)
+        ends = [f"{sizes[0]:,}", f"{sizes[-1]:,}", f"{seconds[0]:.2f}", f"{seconds[-1]:.2f}"]
+        memory = [f"{peaks[0] / 1e6:.0f}", f"{peaks[-1] / 1e6:.0f}"]
+        shown = "-" if power is None or seconds[-1] - seconds[0] < 1 else f"{power:.2f}"
+        yield [axis, name, *ends, *memory, shown]
 
 
 def slope(sizes, values):
@@ -148,11 +134,10 @@ def arguments(parser):
     parser.add_argument("--sizes", type=int, nargs="+", help="other sizes, for --only one axis")
 
 
-AXES = [(axis, density) for axis in SIZES for density in ((1.0, 0.1) if axis == "features" else (1.0,))]
 TABLE = Table(
     "growth",
     "axis | step | from | to | seconds | seconds | peak MB | peak MB | time grows with size to the",
-    AXES, grown, AXES, marks="growth", left=2,
+    [*SIZES], grown, [*SIZES], marks="growth", left=2,
     note=f"Unless stated otherwise: {', '.join(f'{n:,} {name}' for name, n in BASE.items())}.",
 )  # fmt: skip
 

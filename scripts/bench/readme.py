@@ -11,6 +11,7 @@ and the gain that the first paragraph states into README.md. With --draw these a
 
 import json
 import math
+import re
 import statistics
 import tempfile
 from html import escape
@@ -40,7 +41,6 @@ def measured(bench, name):
     fast, small = bench.folder / f"{name}.fast", bench.folder / f"{name}.small"
     certified, compressed = WORK[name]
     bench.svmfast("compress", model, *compressed.split(), "--data", train, "-o", small)
-    made = {"svmfast, compressed": f"compress {compressed}"}
     predict = [PROGRAM, "predict", "-j", bench.threads]
     commands = {
         "svm-predict": [bench.tool(), test, model],
@@ -49,7 +49,6 @@ def measured(bench, name):
     }
     if certified is not None:
         bench.svmfast("approximate", model, *certified.split(), "--data", train, "-o", fast)
-        made["svmfast, certified"] = f"approximate {certified}"
         commands["svmfast, certified"] = [*predict, "--exact", model, test, fast]
     outputs = {way: bench.folder / f"{way}.out" for way in commands}
     calls = peers(bench, name, bench.read(test)[0])
@@ -60,11 +59,14 @@ def measured(bench, name):
     labels |= {way: np.asarray(call(), np.float64) for way, call in calls.items()}
     own = labels["svm-predict"]
     ways = {
-        way: {"seconds": seconds, "labels_changed": int((labels[way] != own).sum())}
+        way: {
+            "seconds": [round(one, 6) for one in seconds],
+            "labels_changed": int((labels[way] != own).sum()),
+        }
         for way, seconds in taken.items()
     }
     vectors = len(load_model(model).sv)
-    return {"model": name, "rows": len(own), "support_vectors": vectors, "made": made, "ways": ways}
+    return {"model": name, "rows": len(own), "support_vectors": vectors, "ways": ways}
 
 
 def shown(seconds):
@@ -149,7 +151,9 @@ def main():
         with tempfile.TemporaryDirectory() as name:
             records = [measured(Bench(asked, Path(name)), model) for model in WORK]
         found = {"machine": machine(asked.threads, asked.svm_predict), "records": records}
-        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+        # One line for each program.
+        text = re.sub(r"\{[^{}]*\}", lambda m: " ".join(m[0].split()), json.dumps(found, indent=1))
+        RESULTS.write_text(text + "\n")
     found = json.loads(RESULTS.read_text())
     for one in found["records"]:
         for way in one["ways"].values():

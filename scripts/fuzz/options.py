@@ -71,18 +71,7 @@ METHODS = ("linear", "compress", "approximate", "linear,compress", "all", "none"
 #: frontier runs many commands: it gets a tenth of the sets that others get.
 SHARES = {"frontier": 0.1}
 BAD_NUMBERS = [
-    "nan",
-    "inf",
-    "-inf",
-    "1_000",
-    "0x10",
-    "1e400",
-    "1e-400",
-    "-0",
-    "1,5",
-    "٣",
-    "-",
-    " ",
+    *("nan", "inf", "-inf", "1_000", "0x10", "1e400", "1e-400", "-0", "1,5", "٣", "-", " "),
     "9" * 400,
 ]
 REALS = (0.001, 0.01, 0.1, 0.5, 1.0, 2.0, 10.0, 100.0)

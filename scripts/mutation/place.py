@@ -19,20 +19,34 @@ HERE = Path(__file__).resolve().parent
 FIRST = 4.0
 #: So many test files are recorded in one run of pytest.
 TOGETHER = 5
-#: Options of all runs of pytest. Where hypothesis searches must not depend on earlier mutants.
+#: Options of all runs of pytest. Where hypothesis searches must not depend on earlier mutants; tests of
+#: another commit may import what is gone.
 PYTEST = ["-q", "--tb=no", "-rfE", "-p", "reached", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
+PYTEST += ["--continue-on-collection-errors"]
+#: Options of coverage.py.
+COVERAGE = """[run]
+include = {tree}/svmfast/*
+data_file = {notes}/lines
+parallel = true
+patch = fork, _exit
+disable_warnings = no-data-collected
+"""
 _LEFT_OUT = (".git", ".venv", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", "build")
 
 
 class Place:
     """A folder with a copy, its environment and its build, for one mutant at a time."""
 
-    def __init__(self, folder, root):
+    def __init__(self, folder, root, tests_from=None):
         self.folder, self.tree = folder, folder / "tree"
         self.bin, self.core = folder / "env" / "bin", self.tree / "svmfast" / "_core"
         self._mutants = 0
         shutil.rmtree(self.tree, ignore_errors=True)
         shutil.copytree(root, self.tree, ignore=shutil.ignore_patterns(*_LEFT_OUT), symlinks=True)
+        if tests_from:
+            shutil.rmtree(self.tree / "tests")
+            words = f"git -C '{root}' archive {tests_from} tests | tar -x -C '{self.tree}'"
+            subprocess.run(words, shell=True, check=True)
         self._make_environment()
 
     def _make_environment(self):
@@ -40,7 +54,7 @@ class Place:
             subprocess.run([sys.executable, "-m", "venv", "--without-pip", self.bin.parent], check=True)
         (self.site,) = self.bin.parent.glob("lib/python*/site-packages")
         shutil.copy(HERE / "reached.py", self.site)
-        # Packages come from the environment that runs this.
+        # Packages come from the environment that runs this. coverage.py's own .pth file is read before.
         start = "import os; 'MUTANTS_RECORD' in os.environ and __import__('reached').start()"
         lines = [str(self.tree), *(path for path in sys.path if path.endswith("-packages")), start]
         (self.site / "mutants.pth").write_text("\n".join(lines))
@@ -56,7 +70,11 @@ class Place:
 
     def pytest(self, words, seconds, **environment):
         """Run pytest in the copy; return its status, -1 after this time, and its output."""
-        own = {name: value for name, value in os.environ.items() if not name.startswith("MUTANTS_")}
+        own = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("MUTANTS_", "COVERAGE_"))
+        }
         own["HYPOTHESIS_STORAGE_DIRECTORY"] = f"{self.folder}/examples"
         process = subprocess.Popen(
             [self.bin / "python", "-m", "pytest", *PYTEST, f"--basetemp={self.folder}/tmp", *words],
@@ -84,10 +102,12 @@ class Place:
         hashes = {path.relative_to(self.tree).as_posix(): content_hash(path) for path in paths}
         new = [name for name in hashes if record.files.get(name) != hashes[name]]
         if new and not (self.site / "coverage").exists():
-            words = ["-m", "pip", "install", "-q", "--target", self.site, "coverage"]
+            words = ["-m", "pip", "install", "-q", "--target", self.site, "coverage>=7.13"]
             subprocess.run([sys.executable, *words], check=True, stdout=sys.stderr)
-        notes = self.folder / "notes"
-        variables = {"MUTANTS_RECORD": str(notes), "MUTANTS_SOURCES": str(self.tree / "svmfast")}
+        sys.path.append(str(self.site))  # with coverage.py
+        notes, options = self.folder / "notes", self.folder / "coveragerc"
+        options.write_text(COVERAGE.format(tree=self.tree, notes=notes))
+        variables = {"MUTANTS_RECORD": str(notes), "COVERAGE_PROCESS_START": str(options)}
         parallel = ["-n", str(jobs), "--dist", "worksteal"] if jobs > 1 else []
         for at in range(0, len(new), TOGETHER):
             some = new[at : at + TOGETHER]
@@ -99,7 +119,7 @@ class Place:
                 print(output[-2000:], file=sys.stderr)
             if status not in (0, 1):
                 raise SystemExit(f"pytest ends with status {status}")
-            record.add(notes)
+            record.add(notes, self.tree)
             record.files.update((name, hashes[name]) for name in some)
             save.write_bytes(pickle.dumps(record))
 

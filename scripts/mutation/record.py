@@ -2,14 +2,15 @@
 
 import ast
 import hashlib
-import pickle
+import json
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 
-from reached import PROGRAM
-
+#: Follows the name of a test in records of the processes that it starts.
+PROGRAM = "\tprogram"
 #: The test files of each C++ file, of which nothing is recorded.
 CPP_TESTS = Path(__file__).with_name("cpp_tests.tsv")
 
@@ -26,17 +27,23 @@ class Record:
     #: Times of the tests that pass.
     seconds: dict[str, float] = field(default_factory=dict)
 
-    def add(self, folder):
+    def add(self, notes, tree):
         """Add what the processes of a run have written to a folder."""
+        from coverage import CoverageData
+
+        for path in notes.glob("lines.*"):
+            data = CoverageData(path)
+            data.read()
+            for file in data.measured_files():
+                known = self.lines.setdefault(Path(file).relative_to(tree).as_posix(), {})
+                for line, contexts in data.contexts_by_lineno(file).items():
+                    for context in contexts:
+                        test = re.sub(r" \((setup|call|teardown)\)$", PROGRAM, context)
+                        known[test] = known.get(test, 0) | 1 << line
         without = set()
-        for path in folder.glob("*.pickle"):
-            lines, seconds, failed = pickle.loads(path.read_bytes())
-            self.seconds.update(seconds)
-            without |= failed
-            for file, reached in lines.items():
-                known = self.lines.setdefault(file, {})
-                for test, bits in reached.items():
-                    known[test] = known.get(test, 0) | bits
+        for test, seconds, passed in map(json.loads, (notes / "reports").read_text().splitlines()):
+            self.seconds[test] = self.seconds.get(test, 0.0) + seconds
+            without |= set() if passed else {test}
         for test in without:
             self.seconds.pop(test, None)
 

@@ -66,6 +66,7 @@ def arguments():
     option("--only", metavar="FILE", help="mutants of this file alone, such as svmfast/rows.py")
     option("--seconds", type=float, default=60.0, help="time for the tests of a mutant [60]")
     option("-j", type=int, default=1, dest="jobs", help="mutants at a time, each with its copy [1]")
+    option("--tests-from", metavar="REV", help="tests of this commit, instead of those in the folder")
     option("--list", action="store_true", help="print the mutants and end")
     found = parser.parse_args()
     if not found.list and found.work is None:
@@ -95,7 +96,7 @@ def main():
     asked.work = asked.work.resolve()
     places = Queue()
     for i in range(asked.jobs):
-        places.put(Place(asked.work / f"copy-{i}", ROOT))
+        places.put(Place(asked.work / f"copy-{i}", ROOT, asked.tests_from))
     if asked.cpp:
         for place in places.queue:
             place.build()

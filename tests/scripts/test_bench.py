@@ -104,7 +104,6 @@ def test_the_papers_figures_are_measured():
     [
         ("in_process.py", ("--table", "one-row", "--only", "Rows"), 1),
         pytest.param("cascade.py", ("--drawings", "5"), 1, marks=pytest.mark.nightly),
-        pytest.param("scaling.py", (), 1, marks=pytest.mark.nightly),
         ("export.py", ("--table", "labels", "--only", "breast"), 1),
     ],
 )

@@ -41,12 +41,10 @@ struct Matrix {
     std::size_t rows, columns;
 
     Matrix(std::size_t rows, std::size_t columns, double density) : rows(rows), columns(columns) {
-        for (std::size_t i = 0; i < rows; ++i) {
-            for (std::size_t f = 0; f < columns; ++f) {
-                const double keep = next(), value = next();
-                if (std::fabs(keep) < density) indices.push_back(static_cast<std::int32_t>(f)), values.push_back(value);
-            }
-            indptr.push_back(static_cast<std::int64_t>(indices.size()));
+        for (std::size_t i = 0; i < rows * columns; ++i) {
+            const double keep = next(), value = next();
+            if (std::fabs(keep) < density) indices.push_back(i % columns), values.push_back(value);
+            if (i % columns + 1 == columns) indptr.push_back(static_cast<std::int64_t>(indices.size()));
         }
     }
     Csr csr() const { return {indptr.data(), indices.data(), values.data()}; }
@@ -58,32 +56,33 @@ std::vector<double> numbers(std::size_t n) {
     return out;
 }
 
+// A function of vectors, for one number.
+template <typename T, typename F>
+double lane(double x, F function) {
+    T all[core::WF];
+    std::fill_n(all, core::WF, static_cast<T>(x));
+    core::store(all, function(core::load(all)));
+    return all[0];
+}
+
 void exponentials() {
-    double in[core::W], out[core::W];
-    float in32[core::WF], out32[core::WF];
+    const auto exp2 = [](auto v) { return core::exp2(v); };
     for (int i = -60; i <= 20; ++i) {
-        const double t = i * 17.03125 + next();
-        std::fill_n(in, core::W, t);
-        core::store(out, core::exp2(core::load(in)));
-        print("exp2 of " + std::to_string(t), out[0], 4 * UNIT * out[0]);
-        print("exp2, libm's", out[0] - std::exp2(std::max(t, -1022.0)), 4 * UNIT * out[0]);
-        std::fill_n(in, core::W, -std::fabs(t));
-        core::store(out, core::exp2_fast(core::load(in)));
-        print("exp2_fast of " + std::to_string(-std::fabs(t)), out[0], 3e-10 * out[0]);
-        std::fill_n(in32, core::WF, static_cast<float>(t / 10));
-        core::store(out32, core::exp2(core::load(in32)));
-        print("single exp2 of " + std::to_string(t / 10), out32[0], 0x1p-20 * out32[0]);
-        std::fill_n(in32, core::WF, static_cast<float>(i / 60.0));
-        core::store(out32, core::exp_remainder(core::load(in32)));
-        print("exp_remainder of " + std::to_string(i / 60.0), out32[0], 0x1p-19 * std::fabs(out32[0]));
+        const double t = i * 17.03125 + next(), found = lane<double>(t, exp2), single = lane<float>(t / 10, exp2);
+        const double fast = lane<double>(-std::fabs(t), [](auto v) { return core::exp2_fast(v); });
+        const double rest = lane<float>(i / 60.0, [](auto v) { return core::exp_remainder(v); });
+        print("exp2", found, 4 * UNIT * found);
+        print("exp2-libm", found - std::exp2(std::max(t, -1022.0)), 4 * UNIT * found);
+        print("exp2_fast", fast, 3e-10 * fast);
+        print("single-exp2", single, 0x1p-20 * single);
+        print("exp_remainder", rest, 0x1p-19 * std::fabs(rest));
     }
-    const double near_one = 1 + 0x1p-30;
-    std::fill_n(in, core::W, near_one);
-    core::store(out, core::fma(core::load(in), core::load(in), core::broadcast(-(1 + 0x1p-29))));
+    const double near_one = 1 + 0x1p-30, product = -(1 + 0x1p-29);
     // 2^-60 if multiply-add rounds once, 0 if it rounds twice. The tolerance accepts either;
     // scripts/cross checks it by name.
-    print("fused", out[0] / 0x1p-60, 1);
-    print("fused, one lane", core::fma(near_one, near_one, -(1 + 0x1p-29)) / 0x1p-60, 1);
+    const auto fused = [&](auto v) { return core::fma(v, v, core::broadcast(product)); };
+    print("fused", lane<double>(near_one, fused) / 0x1p-60, 1);
+    print("fused,one-lane", core::fma(near_one, near_one, product) / 0x1p-60, 1);
 }
 
 void expansions() {
@@ -106,10 +105,10 @@ void expansions() {
                 std::vector<double> out(z.rows * e.functions), errors(out.size()), exact(out.size());
                 core::decision_block(e, rows, false, out.data(), errors.data());
                 core::decision_block(e, rows, true, exact.data(), nullptr);
-                const std::string name = " kernel " + std::to_string(kind) + " density " + std::to_string(density);
+                const std::string name = ",kernel=" + std::to_string(kind) + ",density=" + std::to_string(density);
                 for (std::size_t i = 0; i < out.size(); ++i) {
                     print("decision" + name, out[i], 2 * errors[i] + 1e-14);
-                    print("LIBSVM's order" + name, exact[i], 1e-13);
+                    print("LIBSVMs-order" + name, exact[i], 1e-13);
                 }
                 const auto single = single_pack(e, vectors);
                 if (!single) continue;
@@ -117,8 +116,8 @@ void expansions() {
                 std::vector<double> bounds(out.size());
                 core::single_labels(*single, rows, labels.data(), out.data(), bounds.data());
                 for (std::size_t i = 0; i < out.size(); ++i) {
-                    print("single precision" + name, out[i], 2 * bounds[i]);
-                    print("beyond its bound" + name, std::fabs(out[i] - exact[i]) > bounds[i], 0);
+                    print("single-precision" + name, out[i], 2 * bounds[i]);
+                    print("beyond-its-bound" + name, std::fabs(out[i] - exact[i]) > bounds[i], 0);
                 }
             }
 }
@@ -169,13 +168,7 @@ void training() {
 
     std::vector<double> wd(21 * 40), h(21 * 40);
     core::make_merge_table(40, 1e-6, wd.data(), h.data());
-    for (const double value : wd) print("merge table", value, 1e-11);
-
-    const std::size_t k = 4;
-    const std::vector<double> a(6, -1.5), b = numbers(6), decisions = numbers(50 * 6);
-    const auto estimates =
-        std::get<0>(probabilities({decisions.data(), {50, 6}}, {a.data(), {6}}, {b.data(), {6}}, k, std::nullopt, 1));
-    for (std::size_t i = 0; i < 50 * k; ++i) print("probability", estimates.data.get()[i], 1e-12);
+    for (const double value : wd) print("merge-table", value, 1e-11);
 }
 
 }  // namespace
