@@ -19,9 +19,7 @@ from svmfast.models.answer import answer
 from svmfast.models.certified import label_margins
 from svmfast.solvers.intervals import CONFIDENCE, largest_count
 
-#: A model, the command of the fast one, and limits, each with the number of distinct rows to draw (None: half
-#: of the test rows).
-Case = tuple[str, str, dict[float, int | None]]
+#: Limits, each with the number of distinct rows to draw (None: half of the test rows).
 USUAL = {0.005: None, 0.001: None}
 FEW = {0.005: 750, 0.001: 3000}  # a fifth more than suffice
 IJCNN1 = "ijcnn1_c32_g2"
@@ -97,10 +95,6 @@ def guarantee(bench, case):
         yield [*title, *line, f"{same:,}", share(same_bad, same)]
 
 
-def arguments(parser):
-    parser.add_argument("--drawings", type=int, default=1000)
-
-
 HEAD = (
     "exact model | fast model, and how much differs | rows drawn | limit | answered by the fast one "
     "| differ, unseen rows | written | broken | no faster | on the same rows: written | broken"
@@ -108,4 +102,4 @@ HEAD = (
 TABLES = [Table("cascade", HEAD, CASES, guarantee, SMALL, left=2)]
 
 if __name__ == "__main__":
-    measure(__doc__, TABLES, arguments=arguments, repeats=1)
+    measure(__doc__, TABLES, arguments={"--drawings": {"type": int, "default": 1000}}, repeats=1)

@@ -9,88 +9,22 @@ flash (accuracy against bytes on a Cortex-M4 of a model made by every method; ne
 an exported approximation proves), embedded (emulated boards: scripts/embedded, which takes other models too).
 """
 
-import ctypes
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnxruntime
 from harness import MODELS, ROOT, Table, in_turn, measure, timed
-from numpy.typing import NDArray
 
 import svmfast
 
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.extend((f"{ROOT}/scripts", f"{ROOT}/tests/support"))
 from boards import BOARDS, TooLargeError, flash_of, on_board
-
-FloatArray = NDArray[np.floating]
-#: Calls the functions of an exported file, or of m2cgen's, for many rows.
-WRAPPER = """
-#include "model.h"
-void answer(const model_real *x, int n, double *labels, model_real *values) {
-    for (int i = 0; i < n; ++i, x += MODEL_FEATURES) {
-#if MODEL_FUNCTIONS
-        model_decision(x, values + (long)i * MODEL_FUNCTIONS);
-#endif
-#ifdef REGRESSION
-        labels[i] = model_value(x);
-#else
-        labels[i] = model_predict(x);
-#endif
-    }
-}
-#ifdef MODEL_HAS_CERTAIN
-void certain(const model_real *x, int n, int *proven) {
-    for (int i = 0; i < n; ++i) proven[i] = model_certain(x + (long)i * MODEL_FEATURES, 0);
-}
-#endif
-"""
-
-
-@dataclass
-class Compiled:
-    """A C file as a library: its type of numbers, its functions, seconds of the compiler, bytes of code."""
-
-    loaded: ctypes.CDLL
-    dtype: Any
-    functions: int
-    seconds: float
-    size: int
-
-    def answer(self, x):
-        """Return labels (or values of a regression) and decision values."""
-        labels, values = np.empty(len(x)), np.empty((len(x), self.functions), self.dtype)
-        rows = np.ascontiguousarray(x, self.dtype)
-        self.loaded.answer(rows.ctypes, len(rows), labels.ctypes, values.ctypes)
-        return labels, values
-
-    def certain(self, x):
-        """Return which labels the file proves."""
-        rows, proven = np.ascontiguousarray(x, self.dtype), np.empty(len(x), np.int32)
-        self.loaded.certain(rows.ctypes, len(rows), proven.ctypes)
-        return proven.astype(bool)
-
-
-def compiled(text, where, *flags):
-    """Compile an exported file with gcc -O2."""
-    folder = Path(tempfile.mkdtemp(dir=where))
-    (folder / "model.h").write_text(text)
-    (folder / "wrapper.c").write_text(WRAPPER)
-    words = ["gcc", "-std=gnu11", "-O2", "-shared", "-fPIC", *flags, "wrapper.c", "-o", "library.so", "-lm"]
-    begin = time.perf_counter()
-    subprocess.run(words, cwd=folder, check=True)
-    taken = time.perf_counter() - begin
-    functions = int(text.split("#define MODEL_FUNCTIONS ")[1].split()[0])
-    dtype = np.dtype(np.float32 if "typedef float" in text else np.float64)
-    library = folder / "library.so"
-    return Compiled(ctypes.CDLL(str(library)), dtype, functions, taken, library.stat().st_size)
+from c_exports import compiled, fused
 
 
 def session(model):
@@ -123,10 +57,10 @@ def speed(bench, case):
         "`svmfast predict`, in process": (lambda: svmfast.predict(model, x, threads=1).predicted, "", "")
     }
     for precision, real in (("double", np.float64), ("float", np.float32)):
-        c_file = svmfast.export(model, "c", precision=precision)
-        made, z = compiled(c_file.text, bench.folder), x.astype(real)
-        about = f"{made.seconds:.1f}", f"{made.size:,}"
-        found[f"`export --to c`, {precision}"] = (lambda made=made, z=z: made.answer(z)[0], *about)
+        begin, z = time.perf_counter(), x.astype(real)
+        made = compiled(svmfast.export(model, "c", precision=precision), bench.folder)
+        about = f"{time.perf_counter() - begin:.1f}", f"{Path(made.loaded._name).stat().st_size:,}"
+        found[f"`export --to c`, {precision}"] = (lambda made=made, z=z: made.answers(z), *about)
         onnx = svmfast.export(model, "onnx", precision=precision)
         opened = session(onnx.data)
         answer = lambda opened=opened, z=z: in_onnx(opened, z)[0].ravel()  # noqa: E731
@@ -165,12 +99,12 @@ def flash(bench, name):
         model = bench.folder / "made" if words else exact
         if words and bench.svmfast(*words.split(), "-o", model, statuses=(0, 1)).status:
             continue
-        text = svmfast.export(model, "c").text
+        made = svmfast.export(model, "c")
         try:
-            needed = flash_of(text, "Cortex-M4", bench.folder)
+            needed = flash_of(made.text, "Cortex-M4", bench.folder)
         except TooLargeError:
             continue
-        right = 100 * np.mean(compiled(text, bench.folder).answer(x)[0] == y)
+        right = 100 * np.mean(compiled(made, bench.folder).answers(x) == y)
         yield name, method, size, f"{right:.2f} %", f"{needed:,}"
 
 
@@ -184,21 +118,19 @@ def labels(bench, name):
     from libsvm import svmutil
 
     model, test, regression = bench.model(name), bench.test(name), "-s 3" in MODELS[name].options
-    x, expected = (
-        bench.read(test)[0].to_dense(svmfast.load_model(model).n_features),
-        bench.svm_predict(model, test),
-    )
+    x = bench.read(test)[0].to_dense(svmfast.load_model(model).n_features)
+    expected = bench.svm_predict(model, test)
     answer, some = svmfast.predict(model, str(test)), x[:4000]
     theirs = np.array(svmutil.svm_predict([], some, svmutil.svm_load_model(str(model)), "-q")[2])
     cells = []
     for precision in ("double", "float"):
-        text = svmfast.export(model, "c", precision=precision).text
-        made = compiled(text, bench.folder, "-ffp-contract=off", *["-DREGRESSION"] * regression)
-        found, values = made.answer(x)
+        exported = svmfast.export(model, "c", precision=precision)
+        made = compiled(exported, bench.folder, regression=regression)
+        found = made.answers(x)
         differ = f"{np.count_nonzero(found != expected)} differ"
         cells.append(apart(found[: len(some)], theirs) if regression else differ)
         if precision == "double":
-            cells.append(apart((found if regression else values)[: len(some)], theirs))
+            cells.append(apart(found[: len(some)] if regression else made.decisions(some), theirs))
     first, *more = in_onnx(session(svmfast.export(model, "onnx").data), x)
     if regression:
         cells += [apart(first, answer.predicted)] * 2
@@ -217,13 +149,13 @@ def certain(bench, case):
     x = bench.read(test)[0].to_dense(svmfast.load_model(fast).n_features)
     wrong, shares = int((answer.predicted != expected)[answer.certified].sum()), [answer.certified.mean()]
     for precision in ("double", "float"):
-        text, least = svmfast.export(fast, "c", precision=precision).text, 1.0
-        for flags in (["-ffp-contract=off"], ["-mfma", "-ffp-contract=fast"]):
-            made = compiled(text, bench.folder, *flags)
-            proven = made.certain(x)
-            least = min(least, float(proven.mean()))
-            wrong += int((made.answer(x)[0] != expected)[proven].sum())
-        shares.append(least)
+        exported = svmfast.export(fast, "c", precision=precision)
+        files = [compiled(exported, bench.folder, *flags) for flags in ((), fused())]
+        proven = [file.certain(x) for file in files]
+        wrong += sum(
+            int((one.answers(x) != expected)[of].sum()) for one, of in zip(files, proven, strict=True)
+        )
+        shares.append(min(float(of.mean()) for of in proven))
     yield [f"{name}, order {order}", f"{len(x):,}", *(f"{100 * one:.2f} %" for one in shares), str(wrong)]
 
 
@@ -274,11 +206,10 @@ TABLES = [
 ]  # fmt: skip
 
 
-def arguments(parser):
-    parser.add_argument(
-        "--pairs", nargs="*", default=[], metavar="MODEL ROWS", help="instead of the fixtures (embedded)"
-    )
-
-
 if __name__ == "__main__":
-    measure(__doc__, TABLES, arguments=arguments, versions=("svm-predict", "scikit-learn"))
+    measure(
+        __doc__,
+        TABLES,
+        arguments={"--pairs": {"nargs": "*", "default": []}},
+        versions=("svm-predict", "scikit-learn"),
+    )

@@ -76,10 +76,6 @@ def formats(bench, name):
         yield form, f"{rows:,}", size, *speeds, f"{1e12 / (rows / cpu) / CORES / 3600:.1f}"
 
 
-def arguments(parser):
-    parser.add_argument("--copies", type=int, default=110)
-
-
 TABLES = [
     Table(
         "formats",
@@ -90,4 +86,4 @@ TABLES = [
 ]  # fmt: skip
 
 if __name__ == "__main__":
-    measure(__doc__, TABLES, arguments=arguments, versions=("numpy",))
+    measure(__doc__, TABLES, arguments={"--copies": {"type": int, "default": 110}}, versions=("numpy",))

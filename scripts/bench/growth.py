@@ -1,6 +1,6 @@
 """How time and memory grow with rows, support vectors, features and classes: docs/benchmarks.md.
 
-    python scripts/bench/growth.py [--only svs] [--page docs/benchmarks.md]
+    python scripts/bench/growth.py [--only svs --sizes 100 200] [--page docs/benchmarks.md]
 
 Models and rows are synthetic: standard normal values, random coefficients. Every measurement is a separate
 svmfast process; its time is that of all cores (other work on the machine moves it little), less that of a
@@ -130,10 +130,6 @@ def slope(sizes, values):
     return float(np.polyfit(np.log(sizes[-keep:]), np.log(values[-keep:]), 1)[0])
 
 
-def arguments(parser):
-    parser.add_argument("--sizes", type=int, nargs="+", help="other sizes, for --only one axis")
-
-
 TABLE = Table(
     "growth",
     "axis | step | from | to | seconds | seconds | peak MB | peak MB | time grows with size to the",
@@ -142,4 +138,4 @@ TABLE = Table(
 )  # fmt: skip
 
 if __name__ == "__main__":
-    measure(__doc__, [TABLE], arguments=arguments, versions=("numpy",))
+    measure(__doc__, [TABLE], arguments={"--sizes": {"type": int, "nargs": "+"}}, versions=("numpy",))

@@ -386,8 +386,8 @@ def measure(doc, tables, *, versions=(), repeats=3, arguments=None):
     parser.add_argument("--table", action="append", choices=names, help="only this one (repeatable)")
     parser.add_argument("--only", action="append", metavar="WORD", help="only cases that contain this word")
     parser.add_argument("--page", type=Path, help="put complete tables between the markers of this page")
-    if arguments is not None:
-        arguments(parser)
+    for flag, how in (arguments or {}).items():
+        parser.add_argument(flag, **how)
     asked = parser.parse_args()
     if asked.only and asked.page:
         parser.error("--page takes whole tables, not --only some cases")

@@ -65,11 +65,8 @@ def in_process(bench, case):
     probable = "probability" in options
     theirs = other.predict_proba if probable else other.predict
     predictor = svmfast.Predictor(svmfast.from_sklearn(own), probability=probable, tolerance=tolerance)
-    answer, found, apart = (
-        predictor.answer(rows, threads=bench.threads),
-        own.predict(rows),
-        other.predict(rows),
-    )
+    answer = predictor.answer(rows, threads=bench.threads)
+    found, apart = own.predict(rows), other.predict(rows)
     if "SVR" in estimator:
         off = f"{np.abs(answer.predicted - found).max():.1g}, {np.abs(apart - found).max():.1g}"
     else:

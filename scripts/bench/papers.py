@@ -257,11 +257,8 @@ def dcpred(bench, problem):
     taken = run_command(bench, f"dcpred data/{problem.train} -o OUT --task svc {options}")["seconds"]
     found = compared(bench, problem.test)
     (rows, labels), (asked, truth) = bench.read(problem.train), bench.read(problem.test)
-    cost, solver, d = (
-        found["linear_cost_counted"],
-        MODELS[problem.exact],
-        max(rows.n_columns, asked.n_columns),
-    )
+    cost, solver = found["linear_cost_counted"], MODELS[problem.exact]
+    d = max(rows.n_columns, asked.n_columns)
     line = [f"**{found['accuracy']:.2f}**", f"{cost:.1f}x", per_row(found, len(truth)), seconds(taken)]
     yield [problem.name, f"**dcpred** `{options}`", *line]
     functions = len(np.unique(labels)) if len(np.unique(labels)) > 2 else 1

@@ -58,24 +58,19 @@ def measured(bench, name):
     labels = {way: np.loadtxt(path) for way, path in outputs.items()}
     labels |= {way: np.asarray(call(), np.float64) for way, call in calls.items()}
     own = labels["svm-predict"]
-    ways = {
-        way: {
-            "seconds": [round(one, 6) for one in seconds],
-            "labels_changed": int((labels[way] != own).sum()),
-        }
-        for way, seconds in taken.items()
-    }
+    ways = {}
+    for way, seconds in taken.items():
+        changed = int((labels[way] != own).sum())
+        ways[way] = {"seconds": np.round(seconds, 6).tolist(), "labels_changed": changed}
     vectors = len(load_model(model).sv)
     return {"model": name, "rows": len(own), "support_vectors": vectors, "ways": ways}
 
 
 def shown(seconds):
-    """Return seconds with two digits."""
     return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.3g} s"
 
 
 def table(records):
-    """Return one row for each program."""
     heads = [f"{one['model']}: {one['rows']:,} rows, {one['support_vectors']:,} SVs" for one in records]
     out = ["| | " + " | ".join(heads) + " |", "| --- |" + " --- |" * len(heads)]
     for way in WAYS:

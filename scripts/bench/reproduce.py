@@ -17,8 +17,6 @@ import numpy as np
 from harness import MODELS, Bench, Table, measure
 from papers import BUDGETED, ERRORS, ROUTED, compared, run_command
 
-Figure = Callable[[Bench, dict[str, Any]], str]
-
 
 @dataclass(frozen=True)
 class Claim:
@@ -31,7 +29,7 @@ class Claim:
     what: str
     theirs: str
     command: str
-    ours: Figure
+    ours: Callable[[Bench, dict[str, Any]], str]
     remark: str = ""
 
 

@@ -7,7 +7,6 @@ which may leave a model valid: they reach the code after the checks.
 
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from meaning import FROZEN
@@ -30,7 +29,6 @@ BEYOND = [2**63, 2**64 - 1, 10**400]
 FLOATS = [0.0, -0.0, 1e308, -1e308, 5e-324, 1e-160, -1.0, 1e154, float("nan"), float("inf")]
 #: Plausible numbers, to get past the range checks.
 PLAUSIBLE = [0.0, 1.0, -1.0, 0.5, 1e-9, -3.25, 17.0, 1e5, -1e20, 1e100, 1e-300, 1e150, 1e307]
-Tree = dict[str, Any]
 
 
 def places(tree):

@@ -35,7 +35,7 @@ BUILTIN = {"getattr", "setattr", "hasattr", "isinstance", "issubclass", "map", "
 PROSE = {"__repr__", "__str__", "lines", "words", "line"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Change:
     """Bytes `start` to `end` of a file, which begin in `line`, replaced by `new`."""
 
@@ -63,11 +63,7 @@ def python_changes(file, source):
         text = new if isinstance(node, ast.AugAssign) else f"({new})"
         if new != ast.unparse(node):
             found.add(Change(file, node.lineno, start, end, source[start:end].decode(), text, kind))
-    return sorted(found, key=_place)
-
-
-def _place(one):
-    return one.start, one.end, one.kind, one.new
+    return sorted(found)
 
 
 def _walk(node):
@@ -184,7 +180,7 @@ def cpp_changes(file, source):
                     end = start + len(m[0].encode())
                     found.append(Change(file, number, start, end, m[0], new.format(m[0]), kind))
         at += len(raw)
-    return sorted(found, key=_place)
+    return sorted(found)
 
 
 def all_changes(root, *, cpp):

@@ -70,11 +70,7 @@ class Place:
 
     def pytest(self, words, seconds, **environment):
         """Run pytest in the copy; return its status, -1 after this time, and its output."""
-        own = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(("MUTANTS_", "COVERAGE_"))
-        }
+        own = {k: v for k, v in os.environ.items() if not k.startswith(("MUTANTS_", "COVERAGE_"))}
         own["HYPOTHESIS_STORAGE_DIRECTORY"] = f"{self.folder}/examples"
         process = subprocess.Popen(
             [self.bin / "python", "-m", "pytest", *PYTEST, f"--basetemp={self.folder}/tmp", *words],
