@@ -1,7 +1,5 @@
 """Run the commands in this process, which is quicker than the program and gives the same bytes."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -10,18 +8,14 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import program
 
 from svmfast.cli import main, messages, plain
 
 
-def svmfast(
-    *args: str | os.PathLike[str], stdin: bytes = b"", cwd: Path | None = None, shortened: bool = False
-) -> subprocess.CompletedProcess[bytes]:
+def svmfast(*args, stdin=b"", cwd=None, shortened=False):
     """Do what ``svmfast ARGS`` does; the caller checks the exit status.
 
     Commands that start processes are run as `program.svmfast` does; so is everything under sanitizers.
@@ -43,20 +37,20 @@ def svmfast(
     return subprocess.CompletedProcess(["svmfast", *words], status, *printed)
 
 
-def ran(*args: Any, status: int = 0, **more: Any) -> subprocess.CompletedProcess[bytes]:
+def ran(*args, status=0, **more):
     """Do the same; the exit status must be `status`."""
     done = svmfast(*args, **more)
     assert done.returncode == status, done.stderr
     return done
 
 
-def report(*args: Any, status: int = 0) -> dict[str, Any]:
+def report(*args, status=0):
     """Return the JSON report of a command."""
     return dict(json.loads(ran(*args, "--json", status=status).stdout))
 
 
 @contextlib.contextmanager
-def _inside(folder: Path) -> Iterator[None]:
+def _inside(folder):
     before = Path.cwd()
     os.chdir(folder)
     try:
@@ -66,14 +60,14 @@ def _inside(folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _streams(stdin: bytes) -> Iterator[list[bytes]]:
+def _streams(stdin):
     """Replace the standard streams by a pipe and two files; afterwards the list has what was printed."""
-    printed: list[bytes] = []
+    printed = []
     kept = [os.dup(number) for number in range(3)]
     python = sys.stdin, sys.stdout, sys.stderr
     reading, writing = os.pipe()
 
-    def write() -> None:
+    def write():
         with contextlib.suppress(BrokenPipeError), os.fdopen(writing, "wb", buffering=0) as pipe:
             pipe.write(stdin)
 

@@ -1,16 +1,13 @@
 """The fitted estimators in fixtures/estimators, written by one version of scikit-learn."""
 
-from __future__ import annotations
-
 import warnings
-from typing import Any
 
 from program import FIXTURES
 
 SVM, PIPELINE = FIXTURES / "estimators/iris_svc.skops", FIXTURES / "estimators/iris_pipeline.skops"
 
 
-def fitted(path: Any) -> Any:
+def fitted(path):
     """Load an estimator; older versions of scikit-learn warn that a newer one wrote it."""
     import skops.io  # takes a second, so not while tests are collected
 
@@ -19,7 +16,7 @@ def fitted(path: Any) -> Any:
         return skops.io.load(path)
 
 
-def dump_skops(estimator: Any, path: Any) -> None:
+def dump_skops(estimator, path):
     """Write an estimator, or another object, as ``skops.io.dump`` does."""
     import skops.io
 

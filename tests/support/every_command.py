@@ -3,21 +3,16 @@
 Words in capitals stand for files: :data:`INPUTS` are read, :data:`OUTPUTS` written.
 """
 
-from __future__ import annotations
-
 import os
 import re
-from collections.abc import Mapping
-from pathlib import Path
 
 from meaning import FROZEN
 from program import FIXTURES, data, model
 
-from svmfast.methods.method import Method
 from svmfast.methods.registry import methods
 
 #: Files of the repository, by the word that stands for them.
-INPUTS: dict[str, Path] = {
+INPUTS = {
     "TRAIN": data("iris.train"),
     "TEST": data("iris.test"),
     "EXACT": model("iris_c_rbf_prob"),
@@ -61,7 +56,7 @@ _RUNS = {
 RUNS = {name: [re.split("[^a-z-]", name)[0], *line.split()] for name, line in _RUNS.items()}
 
 
-def _usual(method: Method) -> list[str]:
+def _usual(method):
     """Return the run of a method that needs no options."""
     files = {"rows": "TRAIN", "exact model": "EXACT", "model": "FAST"}
     needed = [one for one in method.inputs if one.required]
@@ -74,17 +69,17 @@ RUNS |= {one.name: _usual(one) for one in methods() if one.name not in RUNS}
 COMMAND_OF = {name: run[0] for name, run in RUNS.items()}
 
 
-def inputs(name: str) -> list[str]:
+def inputs(name):
     """Return the words of a run that stand for files it reads."""
     return [word for word in RUNS[name] if word in INPUTS]
 
 
-def outputs(name: str) -> list[str]:
+def outputs(name):
     """Return the words of a run that stand for files it writes."""
     return [word for word in RUNS[name] if word in OUTPUTS]
 
 
-def words(name: str, paths: Mapping[str, str | os.PathLike[str]]) -> list[str]:
+def words(name, paths):
     """Return the words of a run with paths in their places; inputs without one are the repository's."""
     places = {**INPUTS, **paths}
     return [os.fspath(places.get(word, word)) for word in RUNS[name]]

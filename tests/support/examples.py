@@ -1,12 +1,9 @@
 """The examples of README.md and docs/, and a folder with the files that they name."""
 
-from __future__ import annotations
-
 import gzip
 import re
 import shutil
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -30,14 +27,14 @@ class Example:
     language: str
     text: str
 
-    def commands(self) -> list[str]:
+    def commands(self):
         """Return the commands of a shell block, without comments; continued lines are one command."""
         lines = re.sub(r"\\\n\s*", "", self.text).splitlines()
         found = (re.sub(r"(^|\s+)#.*", "", line).strip() for line in lines)
         return [line for line in found if line]
 
 
-def examples() -> list[Example]:
+def examples():
     """Return all fenced blocks of all pages."""
     found = []
     for page in PAGES:
@@ -48,7 +45,7 @@ def examples() -> list[Example]:
     return found
 
 
-def make_files(folder: Path) -> None:
+def make_files(folder):
     """Write the files that the examples name: small sets of rows of ours under the names of larger ones."""
     for name in ("fixtures", "scripts"):
         (folder / name).symlink_to(ROOT / name)
@@ -85,7 +82,7 @@ def make_files(folder: Path) -> None:
     _make_tables(folder, [f"f{j}" for j in range(1, exact.n_features + 1)])
 
 
-def _make_tables(folder: Path, names: list[str]) -> None:
+def _make_tables(folder, names):
     dataset = svmfast.read_svmlight(data("photos.test"))
     values = dict(zip(names, dataset.rows.to_dense().T[:, :200], strict=True))
     day = pa.array(["2026-11-22", "2026-11-23"] * 100)

@@ -4,16 +4,8 @@ mpmath's numbers are slow, and most of the work is in sums over features. These 
 numbers times a power of two, and Python adds and multiplies whole numbers of any length.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 import mpmath
 import numpy as np
-from numpy.typing import NDArray
-
-from svmfast.kernels import Kernel
-from svmfast.rows import FloatArray
 
 mpmath.mp.dps = 50
 mpf = mpmath.mpf
@@ -21,12 +13,12 @@ mpf = mpmath.mpf
 _BITS = 53
 
 
-def exactly(values: FloatArray) -> list[mpmath.mpf]:
+def exactly(values):
     """Return doubles as mpmath's numbers."""
     return [mpf(float(value)) for value in values]
 
 
-def whole_numbers(values: FloatArray) -> tuple[NDArray[Any], int]:
+def whole_numbers(values):
     """Return whole numbers `n`, of any length, and the exponent `e` for which `values` are ``n * 2**e``."""
     fractions, exponents = np.frexp(values)
     whole = np.ldexp(fractions, _BITS).astype(np.int64)
@@ -34,7 +26,7 @@ def whole_numbers(values: FloatArray) -> tuple[NDArray[Any], int]:
     return np.left_shift(whole.astype(object), np.maximum(exponents - least, 0).astype(object)), least - _BITS
 
 
-def kernel_values(kernel: Kernel, vectors: FloatArray, z: FloatArray) -> list[mpmath.mpf]:
+def kernel_values(kernel, vectors, z):
     """Return the kernel values of the rows of `vectors` (n, d) with `z` (d,)."""
     rows, exponent = whole_numbers(np.vstack([vectors, z]))
     x, own = rows[:-1], rows[-1]

@@ -6,8 +6,6 @@ of the start itself, of signals, memory and time run the executable (`PROGRAM`).
 ``frontier`` starts are forks too.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import importlib
@@ -21,11 +19,9 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, BinaryIO, NoReturn
 
 #: Modules that few commands need and that take long to import.
 _NOT_IMPORTED = ("svmfast.sklearn", "svmfast.dask", "svmfast.onnx", "svmfast.__main__")
@@ -49,21 +45,21 @@ class Forks:
     Runs have its `environment`, by default that of this process.
     """
 
-    def __init__(self, program: Path, environment: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, program, environment=os.environ):
         self.program = program
         self.lock = threading.Lock()
         self.environment = dict(environment)
-        self.sockets: dict[bool, socket.socket] = {}
+        self.sockets = {}
 
-    def usable(self) -> bool:
+    def usable(self):
         """Return whether a fork behaves like the executable, which reads the environment on import."""
         now, then = ({*given.items()} for given in (os.environ, self.environment))
         return {name for name, _ in now ^ then} <= _OF_OTHERS
 
     def run(
-        self, arguments: list[str], stdin: bytes, folder: str, timeout: float, unread: Collection[str] = (),
-        *, shortened: bool = False,
-    ) -> subprocess.CompletedProcess[bytes]:  # fmt: skip
+        self, arguments, stdin, folder, timeout, unread = (),
+        *, shortened = False,
+    ):  # fmt: skip
         """Run the program as `subprocess.run` does; the caller holds the lock.
 
         `shortened`: ``frontier`` times models for fractions of a second and draws nothing.
@@ -72,7 +68,7 @@ class Forks:
         server = self.sockets.get(heavy) or self._start(heavy=heavy)
         pipes = [os.pipe() for _ in range(3)]
         ends = [pipes[0][0], pipes[1][1], pipes[2][1]]
-        read: list[int | None] = []
+        read = []
         for name, (reading, _) in zip(("stdout", "stderr"), pipes[1:], strict=True):
             if name in unread:  # closed before the program starts
                 os.close(reading)
@@ -93,7 +89,7 @@ class Forks:
             raise subprocess.TimeoutExpired(command, timeout, out, err)
         return subprocess.CompletedProcess(command, status, out, err)
 
-    def _start(self, *, heavy: bool) -> socket.socket:
+    def _start(self, *, heavy):
         ours, theirs = socket.socketpair()
         with theirs:
             number = theirs.fileno()
@@ -109,9 +105,7 @@ class Forks:
 class _Forked:
     """Stands in for `subprocess.Popen` where ``frontier`` starts a command: the command runs in a fork."""
 
-    def __init__(
-        self, helper: socket.socket, words: list[str], stderr: BinaryIO, env: Mapping[str, str]
-    ) -> None:
+    def __init__(self, helper, words, stderr, env):
         now, given = ({**found, "PYTHONPATH": ""} for found in (os.environ, env))
         assert now == given
         self._helper, self._status = helper, None
@@ -120,29 +114,29 @@ class _Forked:
             ends = [null.fileno(), null.fileno(), stderr.fileno()]
             self.pid = _request(helper, arguments, str(Path.cwd()), ends)
 
-    def poll(self, seconds: float = 0) -> int | None:
+    def poll(self, seconds=0):
         if self._status is None and select.select([self._helper], [], [], seconds)[0]:
             self._status = int.from_bytes(_exactly(self._helper, _LENGTH), "little", signed=True)
         return self._status
 
-    def wait(self, timeout: float) -> int:
+    def wait(self, timeout):
         status = self.poll(timeout)
         if status is None:
             raise subprocess.TimeoutExpired("svmfast", timeout)
         return status
 
 
-def _fork_commands(helper: socket.socket) -> None:
+def _fork_commands(helper):
     """Let this process, which runs ``frontier``, fork its commands: not itself, since it has threads."""
     from svmfast.frontiers import child
 
-    def start(words: list[str], *, stderr: BinaryIO, env: Mapping[str, str], **_same: Any) -> _Forked:
+    def start(words, *, stderr, env, **_same):
         return _Forked(helper, words, stderr, env)
 
-    child.subprocess = SimpleNamespace(**{**vars(subprocess), "Popen": start})  # type: ignore[attr-defined]
+    child.subprocess = SimpleNamespace(**{**vars(subprocess), "Popen": start})
 
 
-def shorten(program: str = "") -> None:
+def shorten(program=""):
     """Let ``frontier`` time models briefly; if this process is `program`, let it fork its commands too."""
     if program:
         _import_program(heavy=True)
@@ -153,9 +147,7 @@ def shorten(program: str = "") -> None:
     racing.FEW_ROUNDS = 2
 
 
-def _request(
-    server: socket.socket, arguments: list[str], folder: str, ends: list[int], *, shortened: bool = False
-) -> int:
+def _request(server, arguments, folder, ends, *, shortened=False):
     """Ask for a run with these standard streams; return its process's number."""
     request = json.dumps([arguments, folder, shortened]).encode()
     socket.send_fds(server, [len(request).to_bytes(_LENGTH, "little")], ends)
@@ -163,7 +155,7 @@ def _request(
     return int.from_bytes(_exactly(server, _LENGTH), "little")
 
 
-def _exactly(connection: socket.socket, size: int) -> bytes:
+def _exactly(connection, size):
     found = b""
     while len(found) < size:
         some = connection.recv(size - len(found))
@@ -173,16 +165,16 @@ def _exactly(connection: socket.socket, size: int) -> bytes:
     return found
 
 
-def _exchange(to: int, out: int | None, err: int | None, stdin: bytes) -> list[bytes | None]:
+def _exchange(to, out, err, stdin):
     """Write to one pipe and read the others until all are at their ends; None stands for one not read."""
 
-    def write() -> None:
+    def write():
         with contextlib.suppress(BrokenPipeError), os.fdopen(to, "wb", buffering=0) as pipe:
             left = memoryview(stdin)
             while left:
                 left = left[pipe.write(left) :]
 
-    def read(end: int | None) -> bytes | None:
+    def read(end):
         if end is None:
             return None
         with os.fdopen(end, "rb") as pipe:
@@ -193,7 +185,7 @@ def _exchange(to: int, out: int | None, err: int | None, stdin: bytes) -> list[b
         return list(pool.map(read, (out, err)))
 
 
-def _modules(package: str, places: Iterable[str]) -> Iterator[str]:
+def _modules(package, places):
     """Yield the names of a package's modules, without importing any."""
     for found in pkgutil.iter_modules(places):
         name = f"{package}.{found.name}"
@@ -203,7 +195,7 @@ def _modules(package: str, places: Iterable[str]) -> Iterator[str]:
                 yield from _modules(name, [os.path.join(place, found.name) for place in places])
 
 
-def _import_program(*, heavy: bool) -> None:
+def _import_program(*, heavy):
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the program does before it imports NumPy
     # As the first of them that is needed: a third of the time of a run that reads a table. Its parts are
     # left to the program, which has to import those that it uses.
@@ -218,7 +210,7 @@ def _import_program(*, heavy: bool) -> None:
         importlib.import_module("svmfast.sklearn")
 
 
-def _fork(connection: socket.socket, program: str, *, commands: bool = False) -> None:
+def _fork(connection, program, *, commands=False):
     """Run the requested commands, one at a time; `commands`: those of ``frontier``, in their own sessions."""
     while True:
         head, ends, _, _ = socket.recv_fds(connection, _LENGTH, 3)
@@ -252,7 +244,7 @@ def _fork(connection: socket.socket, program: str, *, commands: bool = False) ->
         connection.sendall(os.waitstatus_to_exitcode(status).to_bytes(_LENGTH, "little", signed=True))
 
 
-def _helper(program: str, unused: Iterable[int]) -> tuple[int, socket.socket]:
+def _helper(program, unused):
     """Fork a process that forks the commands of one ``frontier``; return its number and the socket to it.
 
     It closes the `unused` files.
@@ -272,7 +264,7 @@ def _helper(program: str, unused: Iterable[int]) -> tuple[int, socket.socket]:
     os._exit(0)
 
 
-def _become(command: list[str], folder: str, ends: list[int]) -> NoReturn:
+def _become(command, folder, ends):
     """Act as the program, from the first line of its executable on."""
     try:
         for number, end in enumerate(ends):

@@ -1,14 +1,10 @@
 """Kill the program at random moments and check what is left: the old output, or the complete new one."""
 
-from __future__ import annotations
-
-import random
 import signal
 import subprocess
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from program import PATIENCE, PROGRAM, data, model
 
@@ -41,7 +37,7 @@ class Tally:
     faults: list[str] = field(default_factory=list)
 
 
-def jobs(folder: Path, scale: int = 1) -> dict[str, Job]:
+def jobs(folder, scale=1):
     """Return one job for each command; `scale` makes them longer. Writes their input into `folder`."""
     rows, photos = folder / "rows", data("photos.train")
     rows.write_bytes(data("photos.test").read_bytes() * (10 * scale))
@@ -55,12 +51,12 @@ def jobs(folder: Path, scale: int = 1) -> dict[str, Job]:
     return {line.split()[0]: Job(line.split()) for line in lines}
 
 
-def start(job: Job, folder: Path) -> subprocess.Popen[bytes]:
+def start(job, folder):
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen([PROGRAM, *job.words], cwd=folder, **pipes)  # type: ignore[call-overload]
+    return subprocess.Popen([PROGRAM, *job.words], cwd=folder, **pipes)
 
 
-def measure(job: Job, folder: Path) -> None:
+def measure(job, folder):
     """Run the job once without a signal."""
     began = time.monotonic()
     process = start(job, folder)
@@ -71,7 +67,7 @@ def measure(job: Job, folder: Path) -> None:
     (folder / "out").unlink()
 
 
-def kill_once(job: Job, folder: Path, number: signal.Signals, chance: random.Random, tally: Tally) -> None:
+def kill_once(job, folder, number, chance, tally):
     """Start the job, with or without an old output, end it at a random moment, and check the result."""
     out, before = folder / "out", OLD if chance.random() < 0.5 else None
     if before is not None:

@@ -4,21 +4,15 @@ Python's floats round as C's doubles do, and ``math.exp`` and ``math.tanh`` are 
 svm-predict's are.
 """
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import numpy as np
 from libsvm import svm as libsvm
 
-from svmfast.models.expansion import KernelExpansion
-from svmfast.rows import FloatArray, Rows
-
 Vector = list[tuple[int, float]]
 
 
-def exp(x: float) -> float:
+def exp(x):
     """Return C's exp, which overflows to infinity."""
     try:
         return math.exp(x)
@@ -26,7 +20,7 @@ def exp(x: float) -> float:
         return math.inf
 
 
-def power(base: float, times: int) -> float:
+def power(base, times):
     """Return LIBSVM's powi."""
     result, square = 1.0, base
     while times > 0:
@@ -37,7 +31,7 @@ def power(base: float, times: int) -> float:
     return result
 
 
-def kernel_value(model: KernelExpansion, z: Vector, x: Vector) -> float:
+def kernel_value(model, z, x):
     """Return ``Kernel::k_function(z, x)``: both vectors walked by ascending index."""
     kernel, total = model.kernel, 0.0
     i = j = 0
@@ -59,7 +53,7 @@ def kernel_value(model: KernelExpansion, z: Vector, x: Vector) -> float:
     return math.tanh(argument) if kernel.kind == "sigmoid" else power(argument, kernel.degree)
 
 
-def vectors(rows: Rows) -> list[Vector]:
+def vectors(rows):
     """Return every row's pairs of index and value."""
     return [
         list(
@@ -73,7 +67,7 @@ def vectors(rows: Rows) -> list[Vector]:
     ]
 
 
-def nodes(vector: Vector) -> Any:
+def nodes(vector):
     """Return a row as LIBSVM's own array of svm_node."""
     out = (libsvm.svm_node * (len(vector) + 1))()
     for node, (column, value) in zip(out, vector, strict=False):
@@ -82,12 +76,12 @@ def nodes(vector: Vector) -> Any:
     return out
 
 
-def lines(rows: Rows) -> str:
+def lines(rows):
     """Return rows with the label 1 as text."""
     return "".join("1 " + " ".join(f"{c + 1}:{v!r}" for c, v in vector) + "\n" for vector in vectors(rows))
 
 
-def decision_values(model: KernelExpansion, rows: Rows) -> FloatArray:
+def decision_values(model, rows):
     """Return ``svm_predict_values`` of every row, ``(n, p)``."""
     sv, out = vectors(model.sv), np.empty((len(rows), len(model.rho)))
     ends = np.cumsum([len(sv)] if model.nr_sv is None else model.nr_sv).tolist()

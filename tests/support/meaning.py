@@ -1,9 +1,6 @@
 """The content of a model file regardless of its form: the oracle for damaged files that are accepted."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sealing import unpacked
@@ -18,14 +15,14 @@ FROZEN = Path(__file__).resolve().parents[2] / "fixtures" / "frozen"
 DAMAGE = (b"", *(bytes([byte]) for byte in b" \n\t\r09-+.e:#x\0\x80\xff"))
 
 
-def meaning(text: bytes) -> list[object]:
+def meaning(text):
     """Return the words of a file, numbers by value: of our own files the parts of the tree, sorted by name.
 
     In LIBSVM's text the order of keys means nothing, nor do line ends before the support vectors.
     """
     if text.startswith(b"svmfast-model"):
         return parts(unpacked(text))
-    groups: list[tuple[object, ...]] = [()]
+    groups = [()]
     words = text.removeprefix(b"\xef\xbb\xbf").split()
     start = words.index(b"SV")
     for word in words[:start]:
@@ -33,7 +30,7 @@ def meaning(text: bytes) -> list[object]:
     return [*sorted(groups, key=repr), *(value(part) for word in words[start:] for part in word.split(b":"))]
 
 
-def parts(tree: Any) -> list[object]:
+def parts(tree):
     """Return a tree as a flat list; False and an empty object are as if they were left out."""
     if isinstance(tree, bytes):
         return meaning(tree)
@@ -45,7 +42,7 @@ def parts(tree: Any) -> list[object]:
     return [tuple(tree)] if isinstance(tree, list) else [tree]
 
 
-def value(word: bytes) -> object:
+def value(word):
     """Return the number a word stands for, or the word."""
     try:
         return float(word)
@@ -53,7 +50,7 @@ def value(word: bytes) -> object:
         return word
 
 
-def alike(a: list[object], b: list[object]) -> bool:
+def alike(a, b):
     """Return whether two contents agree, numbers to the eight digits of values in LIBSVM's text."""
     return len(a) == len(b) and all(
         x == y

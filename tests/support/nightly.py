@@ -1,14 +1,9 @@
 """Cases of a test that run always, and others marked nightly."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
-from typing import Any
-
 import pytest
 
 
-def nightly_but(always: Iterable[Any], cases: Iterable[Any]) -> list[Any]:
+def nightly_but(always, cases):
     """Return the cases for `pytest.mark.parametrize`: those of `always` as they are, the others marked.
 
     A tuple is a case of several parameters.
@@ -16,7 +11,7 @@ def nightly_but(always: Iterable[Any], cases: Iterable[Any]) -> list[Any]:
     kept, cases = list(always), list(cases)
     assert all(one in cases for one in kept)
 
-    def at_night(case: Any) -> Any:
+    def at_night(case):
         return pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.nightly)
 
     return [one if one in kept else at_night(one) for one in cases]

@@ -1,7 +1,5 @@
 """Run the installed `svmfast` program."""
 
-from __future__ import annotations
-
 import inspect
 import os
 import pty
@@ -10,10 +8,8 @@ import subprocess
 import sys
 import sysconfig
 import threading
-from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
 
 from click.testing import CliRunner
 from forking import Forks
@@ -30,7 +26,7 @@ PATIENCE = 10 if "SVMFAST_SANITIZED" in os.environ else 1
 _FORKS = Forks(PROGRAM)
 
 
-def heed_signals() -> None:
+def heed_signals():
     """Restore the default handling of SIGINT and SIGHUP in this process and its children.
 
     In the background of a script, or under nohup, they are ignored, and children inherit that.
@@ -39,19 +35,12 @@ def heed_signals() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
-def remember_environment() -> None:
+def remember_environment():
     """Store the current environment as that of all runs; runs in another one start the executable."""
     _FORKS.environment = dict(os.environ)
 
 
-def svmfast(
-    *args: str | os.PathLike[str],
-    stdin: bytes = b"",
-    cwd: Path | None = None,
-    timeout: float = 60,
-    unread: Collection[str] = (),
-    shortened: bool = False,
-) -> subprocess.CompletedProcess[bytes]:
+def svmfast(*args, stdin=b"", cwd=None, timeout=60, unread=(), shortened=False):
     """Run ``svmfast ARGS``; the caller checks the exit status.
 
     Those of ``stdout`` and ``stderr`` that are in `unread` are pipes without a reader, from the start.
@@ -67,11 +56,11 @@ def svmfast(
     with nobody() as pipe:
         streams = {name: pipe if name in unread else subprocess.PIPE for name in ("stdout", "stderr")}
         words, most = [PROGRAM, *map(os.fspath, args)], timeout * PATIENCE
-        return subprocess.run(words, input=stdin, cwd=cwd, timeout=most, **streams)  # type: ignore[call-overload]
+        return subprocess.run(words, input=stdin, cwd=cwd, timeout=most, **streams)
 
 
 @contextmanager
-def nobody() -> Iterator[BinaryIO]:
+def nobody():
     """A pipe without a reader."""
     reading, writing = os.pipe()
     os.close(reading)
@@ -89,9 +78,7 @@ sys.exit(status if status >= 0 else 128 - status)
 """
 
 
-def metered(
-    folder: Path, *args: str | os.PathLike[str], stdin: int | None = None
-) -> tuple[subprocess.CompletedProcess[bytes], float]:
+def metered(folder, *args, stdin=None):
     """Run ``svmfast ARGS`` in a separate folder; return its result and its peak memory in MB."""
     place = folder / "peak"
     words = [sys.executable, "-S", "-E", "-c", METER, place, PROGRAM, *map(os.fspath, args)]
@@ -100,27 +87,27 @@ def metered(
     return done, int(place.read_text()) / 1024
 
 
-def data(name: str) -> Path:
+def data(name):
     return FIXTURES / "data" / name
 
 
-def model(name: str) -> Path:
+def model(name):
     return FIXTURES / "models" / f"{name}.model"
 
 
-def words_of(line: str) -> list[str]:
+def words_of(line):
     """The words of a command line, in which data/ and models/ are the fixtures'."""
     return [str(FIXTURES / one) if one.startswith(("data/", "models/")) else one for one in line.split()]
 
 
-def cli_runner() -> CliRunner:
+def cli_runner():
     """Return click's runner with separate stderr and stdout, which older versions need an option for."""
     apart = {"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).parameters else {}
     return CliRunner(**apart)
 
 
 @contextmanager
-def started(*args: str | os.PathLike[str]) -> Iterator[subprocess.Popen[bytes]]:
+def started(*args):
     """Start ``svmfast ARGS`` with three pipes; it is killed after a while, and at the end of the block."""
     words, pipe = [PROGRAM, *map(os.fspath, args)], subprocess.PIPE
     process = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe)
@@ -138,7 +125,7 @@ def started(*args: str | os.PathLike[str]) -> Iterator[subprocess.Popen[bytes]]:
                 stream.close()
 
 
-def on_a_terminal(*words: object, cwd: Path | None = None, columns: int = 150) -> bytes:
+def on_a_terminal(*words, cwd=None, columns=150):
     """Run the program on a terminal of its own; return all that it writes there."""
     pid, terminal = pty.fork()
     if pid == 0:

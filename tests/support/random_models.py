@@ -1,7 +1,5 @@
 """Expansions with random numbers, and their sums with fifty digits."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import mpmath
@@ -11,12 +9,10 @@ from fifty_digits import exactly, kernel_values
 from svmfast.kernels import Kernel
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import Rows
 
 
-def random_model(
-    seed: int, n: int, d: int, classes: int, gamma: float, scale: float, size: float, kernel: str = "rbf"
-) -> KernelExpansion:
+def random_model(seed, n, d, classes, gamma, scale, size, kernel="rbf"):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n * classes, d)) * scale + rng.normal(size=d) * scale
     x[rng.uniform(size=x.shape) < 0.3] = 0
@@ -29,7 +25,7 @@ def random_model(
     return KernelExpansion(head, kind, Rows.from_dense(x), coef, rho, np.full(classes, n))
 
 
-def exact_sums(model: KernelExpansion, z: FloatArray) -> list[list[mpmath.mpf]]:
+def exact_sums(model, z):
     """Decision values with 50 digits, from the numbers of the model file."""
     x, coef = model.sv.to_dense(z.shape[1]), [exactly(row) for row in model.sv_coef]
     sizes = np.array([len(x), 0]) if model.nr_sv is None else model.nr_sv

@@ -1,18 +1,15 @@
 """svmfast's model files taken apart and put together again, by docs/model-format.md, without any check."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
-from typing import Any
 
 import numpy as np
 
 START = b"svmfast-model 1.0 "
 
 
-def resealed(text: bytes) -> bytes:
+def resealed(text):
     """Return `text` with the right size and hash in its first line; unchanged if it is not a model."""
     first, _, content = text.partition(b"\n")
     words = first.split(b" ")
@@ -22,12 +19,12 @@ def resealed(text: bytes) -> bytes:
     return b"%s %s %d sha256:%s\n%s" % (*words[:2], len(content), digest, content)
 
 
-def unpacked(text: bytes) -> dict[str, Any]:
+def unpacked(text):
     """Return the tree of a file: arrays are NumPy's, LIBSVM's models are bytes."""
     _, header, rest = text.split(b"\n", 2)
     at = 0
 
-    def read(one: Any) -> Any:
+    def read(one):
         nonlocal at
         if isinstance(one, dict) and one.keys() == {"dtype", "shape"}:
             dtype, begin = np.dtype(one["dtype"]).newbyteorder("<"), at
@@ -38,16 +35,16 @@ def unpacked(text: bytes) -> dict[str, Any]:
             return rest[at - one["bytes"] : at]
         return {name: read(part) for name, part in one.items()} if isinstance(one, dict) else one
 
-    tree: dict[str, Any] = read(json.loads(header))
+    tree = read(json.loads(header))
     assert at == len(rest)
     return tree
 
 
-def packed(tree: dict[str, Any]) -> bytes:
+def packed(tree):
     """Return the file of a tree, whatever it holds."""
-    parts: list[bytes] = []
+    parts = []
 
-    def described(one: Any) -> Any:
+    def described(one):
         if isinstance(one, np.ndarray):
             parts.append(one.astype(one.dtype.newbyteorder("<")).tobytes())
             return {"dtype": one.dtype.name, "shape": list(one.shape)}

@@ -7,6 +7,7 @@
 #include "budget.hpp"
 #include "polynomial.hpp"
 #include "router.hpp"
+#include "simd/vec.hpp"
 #include "svmfast.hpp"
 
 using namespace svmfast;
