@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 
 from hypothesis import settings
-from program import heed_signals, remember_environment
+from program import heed_signals
 
 from svmfast import _core
 
 # libsvm-official is built with OpenMP and sums a regression's terms in whatever order its threads finish;
 # with one thread it sums in the order of the file, as the svm-predict program does.
 os.environ["OMP_NUM_THREADS"] = "1"
-remember_environment()
 
 # Tests send signals.
 heed_signals()

@@ -7,10 +7,10 @@ import subprocess
 import sys
 
 import pytest
+from command import svmfast
 from every_command import INPUTS, RUNS
-from forking import Forks
 from nightly import nightly_but
-from program import PATIENCE, PROGRAM, ROOT, data, model, svmfast
+from program import PROGRAM, ROOT, data, model
 
 from svmfast import _core
 from svmfast.cli import main
@@ -47,9 +47,8 @@ def decimal_comma(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def elsewhere(decimal_comma):
-    """Other numbers of threads, and processes with other environments, which Python reads at its start."""
-    given = ((2, {"LC_ALL": "C", "PYTHONHASHSEED": "0"}), (4, {**decimal_comma, "PYTHONHASHSEED": "1"}))
-    return [(threads, Forks(PROGRAM, environment(**own))) for threads, own in given]
+    """Other numbers of threads, and other environments, which Python reads at its start."""
+    return [(2, {"LC_ALL": "C", "PYTHONHASHSEED": "0"}), (4, {**decimal_comma, "PYTHONHASHSEED": "1"})]
 
 
 def environment(**own):
@@ -58,10 +57,10 @@ def environment(**own):
     return {**kept, **own}
 
 
-def run(name, folder, threads, stdin=b"", forks=None, **variables):
+def run(name, folder, threads, stdin=b"", **variables):
     """Return the file that a command writes, and what it prints on stdout.
 
-    It runs in a fork of `forks`, or if it has `variables` of its own, by the executable.
+    If it has `variables` of its own, the executable runs.
     """
     out, saved = folder / "out", folder / "saved"
     paths = {**INPUTS, "OUT": out, "SAVED": saved, **({"TRAIN": "-"} if stdin else {})}
@@ -70,8 +69,6 @@ def run(name, folder, threads, stdin=b"", forks=None, **variables):
     if variables:
         own = environment(**variables)
         done = subprocess.run([PROGRAM, *words], input=stdin, capture_output=True, env=own)
-    elif forks is not None:
-        done = forks.run(words, stdin, os.fspath(ROOT), 60 * PATIENCE, shortened=True)
     else:
         done = svmfast(*words, stdin=stdin, shortened=True)
     assert done.returncode in (0, 1), done.stderr
@@ -104,8 +101,8 @@ def test_the_environment_does_not_change_the_bytes(name, tmp_path, elsewhere):
     """Threads, locale and hash seed all differ between any two of three runs; that of the first is random."""
     expected = run(name, tmp_path, 1)
     assert len(expected) > 20
-    for threads, forks in elsewhere:
-        assert run(name, tmp_path, threads, forks=forks) == expected
+    for threads, variables in elsewhere:
+        assert run(name, tmp_path, threads, **variables) == expected
 
 
 def test_the_executable_writes_the_same_bytes_in_another_locale(tmp_path, decimal_comma):

@@ -7,8 +7,9 @@ from functools import cache
 
 import numpy as np
 import pytest
+from command import svmfast
 from meaning import FROZEN
-from program import FIXTURES, data, model, svmfast
+from program import FIXTURES, data, model
 from sealing import packed, resealed, unpacked
 
 import svmfast as package

@@ -11,6 +11,7 @@ import warnings
 from pathlib import Path
 
 import program
+from forking import forking
 
 from svmfast.cli import main, messages, plain
 
@@ -18,12 +19,13 @@ from svmfast.cli import main, messages, plain
 def svmfast(*args, stdin=b"", cwd=None, shortened=False):
     """Do what ``svmfast ARGS`` does; the caller checks the exit status.
 
-    Commands that start processes are run as `program.svmfast` does; so is everything under sanitizers.
+    With Dask, and under sanitizers, the program runs; ``frontier`` forks its commands (forking.py).
     """
     words = [os.fspath(word) for word in args]
-    if words[:1] == ["frontier"] or "--dask" in words or "SVMFAST_SANITIZED" in os.environ:
-        return program.svmfast(*words, stdin=stdin, cwd=cwd, timeout=600, shortened=shortened)
-    with _streams(stdin) as printed, _inside(cwd or Path.cwd()), warnings.catch_warnings():
+    if "--dask" in words or "SVMFAST_SANITIZED" in os.environ:
+        return program.svmfast(*words, stdin=stdin, cwd=cwd, timeout=600)
+    forks = forking(shortened=shortened) if words[:1] == ["frontier"] else contextlib.nullcontext()
+    with forks, _streams(stdin) as printed, _inside(cwd or Path.cwd()), warnings.catch_warnings():
         warnings.resetwarnings()
         warnings.simplefilter("ignore")
         warnings.filterwarnings("error", main._OUT_OF_RANGE, RuntimeWarning)

@@ -1,6 +1,5 @@
 """Run the installed `svmfast` program."""
 
-import inspect
 import os
 import pty
 import signal
@@ -11,9 +10,6 @@ import threading
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from click.testing import CliRunner
-from forking import Forks
-
 ROOT = Path(__file__).resolve().parents[2]
 
 #: PYTHONPATH of a child that imports a test module, with the modules that this imports.
@@ -23,7 +19,6 @@ PROGRAM = Path(sysconfig.get_path("scripts")) / "svmfast"
 
 #: The factor of time limits under sanitizers, which slow down the core and every start of a program.
 PATIENCE = 10 if "SVMFAST_SANITIZED" in os.environ else 1
-_FORKS = Forks(PROGRAM)
 
 
 def heed_signals():
@@ -35,24 +30,11 @@ def heed_signals():
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
-def remember_environment():
-    """Store the current environment as that of all runs; runs in another one start the executable."""
-    _FORKS.environment = dict(os.environ)
-
-
-def svmfast(*args, stdin=b"", cwd=None, timeout=60, unread=(), shortened=False):
+def svmfast(*args, stdin=b"", cwd=None, timeout=60, unread=()):
     """Run ``svmfast ARGS``; the caller checks the exit status.
 
     Those of ``stdout`` and ``stderr`` that are in `unread` are pipes without a reader, from the start.
-    `shortened`: ``frontier`` may spend less time on timing, as a fork does.
     """
-    if _FORKS.usable() and _FORKS.lock.acquire(blocking=False):
-        try:
-            words = [os.fspath(word) for word in args]
-            folder = os.fspath(cwd or Path.cwd())
-            return _FORKS.run(words, stdin, folder, timeout * PATIENCE, unread, shortened=shortened)
-        finally:
-            _FORKS.lock.release()
     with nobody() as pipe:
         streams = {name: pipe if name in unread else subprocess.PIPE for name in ("stdout", "stderr")}
         words, most = [PROGRAM, *map(os.fspath, args)], timeout * PATIENCE
@@ -98,12 +80,6 @@ def model(name):
 def words_of(line):
     """The words of a command line, in which data/ and models/ are the fixtures'."""
     return [str(FIXTURES / one) if one.startswith(("data/", "models/")) else one for one in line.split()]
-
-
-def cli_runner():
-    """Return click's runner with separate stderr and stdout, which older versions need an option for."""
-    apart = {"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).parameters else {}
-    return CliRunner(**apart)
 
 
 @contextmanager
