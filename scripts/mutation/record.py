@@ -52,9 +52,8 @@ class Record:
         if not change.file.endswith(".py"):
             return self._ordered(_listed(change.file, self.seconds), change.file)
         tree = ast.parse(source)
-        holding = [
-            node for node in ast.walk(tree) if isinstance(node, ast.stmt) and _holds(node, change.line)
-        ]
+        statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+        holding = [node for node in statements if node.lineno <= change.line <= node.end_lineno]
         holding.sort(key=lambda node: node.end_lineno - node.lineno)
         places = [_bodies(node) for node in (*holding, tree)]
         if any(isinstance(node, ast.FunctionDef) for node in holding[1:]):
@@ -88,10 +87,6 @@ class Record:
             turns[name] = count[function] // 3
             count[function] += 1
         return sorted(known, key=turns.__getitem__)
-
-
-def _holds(node, line):
-    return node.lineno <= line <= node.end_lineno
 
 
 def _bits(lines):

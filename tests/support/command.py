@@ -19,10 +19,10 @@ from svmfast.cli import main, messages, plain
 def svmfast(*args, stdin=b"", cwd=None, shortened=False):
     """Do what ``svmfast ARGS`` does; the caller checks the exit status.
 
-    With Dask, and under sanitizers, the program runs; ``frontier`` forks its commands (forking.py).
+    With Dask the program runs; ``frontier`` forks its commands (forking.py).
     """
     words = [os.fspath(word) for word in args]
-    if "--dask" in words or "SVMFAST_SANITIZED" in os.environ:
+    if "--dask" in words:
         return program.svmfast(*words, stdin=stdin, cwd=cwd, timeout=600)
     forks = forking(shortened=shortened) if words[:1] == ["frontier"] else contextlib.nullcontext()
     with forks, _streams(stdin) as printed, _inside(cwd or Path.cwd()), warnings.catch_warnings():
