@@ -10,7 +10,7 @@ import pytest
 from command import svmfast
 from every_command import INPUTS, RUNS
 from nightly import nightly_but
-from program import PROGRAM, ROOT, data, model
+from program import PROGRAM, data, model
 
 from svmfast import _core
 from svmfast.cli import main

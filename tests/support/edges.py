@@ -5,8 +5,6 @@ approximated ones with what they say of their own error. A command
 that gives none says so in one line, with status 1 or 2, and leaves no file.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import random
@@ -14,7 +12,6 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from libsvm_twin import decision_values
@@ -28,9 +25,7 @@ from svmfast.models.expansion import KernelExpansion
 Row = tuple[float, dict[int, float]]
 
 
-def model_text(
-    rows: list[Row], kernel: str = "rbf", gamma: float = 1.0, degree: int = 3, coef0: float = 0.0
-) -> str:
+def model_text(rows, kernel="rbf", gamma=1.0, degree=3, coef0=0.0):
     """Return a LIBSVM C-SVC of two classes, labelled 1 and -1, with these rows as vectors."""
     chance = random.Random(len(rows))
     vectors = [(label * round(chance.uniform(0.1, 1), 3), x) for label, x in rows]
@@ -51,15 +46,15 @@ def model_text(
     return "\n".join([*lines, *(f"{coef!r} {features(x)}" for coef, x in vectors), ""])
 
 
-def features(x: dict[int, float]) -> str:
+def features(x):
     return "".join(f"{i}:{value!r} " for i, value in sorted(x.items()))
 
 
-def data_text(rows: list[Row]) -> str:
+def data_text(rows):
     return "".join(f"{label:g} {features(x)}".rstrip() + "\n" for label, x in rows)
 
 
-def exact_values() -> tuple[list[float], float]:
+def exact_values():
     """Return the decision values of ``data`` by ``model``, slowly, and what may be lost to rounding."""
     model, rows = load_model("model"), read_svmlight("data").rows
     assert isinstance(model, KernelExpansion)
@@ -67,7 +62,7 @@ def exact_values() -> tuple[list[float], float]:
     return decision_values(model, rows)[:, 0].tolist(), float(scale)
 
 
-def normal_rows(n: int, columns: int, scale: float = 1.0) -> list[Row]:
+def normal_rows(n, columns, scale=1.0):
     """Return rows whose label is the sign of the first feature, with some noise."""
     chance, rows = random.Random(0), list[Row]()
     for _ in range(n):
@@ -76,11 +71,11 @@ def normal_rows(n: int, columns: int, scale: float = 1.0) -> list[Row]:
     return rows
 
 
-def spread_rows(n: int, columns: int, largest: int) -> list[Row]:
+def spread_rows(n, columns, largest):
     """Return rows whose values have every order of magnitude up to 10^largest, next to each other."""
     chance = random.Random(0)
 
-    def value() -> float:
+    def value():
         sign = chance.choice((1.0, -1.0))
         return sign * float(f"{chance.uniform(1, 9):.3f}e{chance.randrange(largest)}")
 
@@ -90,7 +85,7 @@ def spread_rows(n: int, columns: int, largest: int) -> list[Row]:
 NORMAL = normal_rows(40, 3)
 
 #: Data: name and rows.
-DATA: dict[str, list[Row]] = {
+DATA = {
     "normal": NORMAL,
     "no rows": [],
     "one row": NORMAL[:1],
@@ -112,13 +107,13 @@ DATA: dict[str, list[Row]] = {
 GAMMAS = (1e-12, 1e-6, 1e-3, 1.0, 1e3, 1e6)
 
 
-def as_model(name: str, **parameters: Any) -> str:
+def as_model(name, **parameters):
     return model_text(DATA[name], **parameters)
 
 
 UP_TO, NEAR, LARGEST = "values up to 1e150", "values near 1e150", "values up to 1e300"
 #: Models: name, text, and the names of the data they are tested with.
-MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
+MODELS = {
     **{f"gamma {g:g}": (as_model("normal", gamma=g), ("normal", UP_TO, NEAR, LARGEST)) for g in GAMMAS},
     "one vector": (as_model("one row", gamma=0.1), ("normal", "one row", "all zero")),
     **{
@@ -165,12 +160,12 @@ class Outcome:
 Run = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
 
 
-def executable(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+def executable(words):
     done = svmfast(*words, timeout=600)
     return subprocess.CompletedProcess(words, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def judged(done: subprocess.CompletedProcess[str], output: str = "", *, no: bool = True) -> Outcome:
+def judged(done, output="", *, no=True):
     """Return an outcome, with the faults that any command can have; `no`: whether status 1 is allowed."""
     message, status, written = done.stderr, done.returncode, bool(output and Path(output).exists())
     faults = [f"{word} on stderr: {message[-300:]}" for word in ("Traceback", "Warning:") if word in message]
@@ -183,11 +178,11 @@ def judged(done: subprocess.CompletedProcess[str], output: str = "", *, no: bool
     return Outcome(lines[-1] if lines else f"status {status}", faults)
 
 
-def columns(text: str) -> list[list[str]]:
+def columns(text):
     return [line.split() for line in text.splitlines()[1:]]
 
 
-def check_exact(run: Run, data: str) -> Outcome:
+def check_exact(run, data):
     """``predict`` against the slow twin: the labels, and the decision values up to rounding."""
     done = run(("predict", "-q", "--decision-values", "data", "model"))
     outcome, answers = judged(done, no=False), columns(done.stdout)
@@ -204,7 +199,7 @@ def check_exact(run: Run, data: str) -> Outcome:
     return outcome
 
 
-def check_approximated(run: Run) -> Outcome:
+def check_approximated(run):
     """``predict --certify`` of an approximated model: bounds hold, certified labels are the exact ones."""
     done = run(("predict", "-q", "--decision-values", "--certify", "data", "fast"))
     outcome = judged(done, no=False)
@@ -217,7 +212,7 @@ def check_approximated(run: Run) -> Outcome:
     return outcome
 
 
-def check_values(run: Run, model: str, data: str) -> Outcome:
+def check_values(run, model, data):
     """``predict`` with a model that a command has made: a finite value for each row."""
     done = run(("predict", "-q", "--decision-values", "data", model))
     outcome, answers = judged(done, no=False), columns(done.stdout)
@@ -227,7 +222,7 @@ def check_values(run: Run, model: str, data: str) -> Outcome:
     return outcome
 
 
-def check_json(run: Run, *words: str) -> Outcome:
+def check_json(run, *words):
     done = run((*words, "--json"))
     outcome = judged(done)
     if done.returncode in (0, 1) and done.stdout:
@@ -238,7 +233,7 @@ def check_json(run: Run, *words: str) -> Outcome:
     return outcome
 
 
-def convert(run: Run, name: str) -> dict[str, Outcome]:
+def convert(run, name):
     """Run every command that takes a model on one of MODELS; return the outcomes."""
     text, names = MODELS[name]
     Path("model").write_text(text)
@@ -277,7 +272,7 @@ LEARN = (
 )
 
 
-def learn(run: Run, name: str) -> dict[str, Outcome]:
+def learn(run, name):
     """Run every command that takes data on one of DATA; return the outcomes."""
     Path("data").write_text(data_text(DATA[name]))
     found = {one: check_json(run, one, "data") for one in ("info", "bound-check")}
