@@ -202,8 +202,9 @@ void bind_routed(nb::module_ &m) {
         .def("route", nb::overload_cast<const SparseRows &, Threads>(&Router::route, nb::const_), unlocked)
         .def_prop_ro("cells", &Router::cells);
     nb::class_<CellSums>(m, "CellSums")
-        .def(nb::init<Sizes, In2<double>, In1<double>, Sizes, const SparseRows &, In2<double>, In2<double>, int, Sizes,
-                      In2<std::int64_t>, In1<double>, In2<double>, std::size_t, In2<std::int64_t>>())
+        .def(nb::init<In1<std::int32_t>, Sizes, In2<double>, In1<double>, Sizes, const SparseRows &, In2<double>,
+                      In2<double>, int, Sizes, In2<std::int64_t>, In1<double>, In2<double>, std::size_t,
+                      In2<std::int64_t>>())
         .def("decide", &CellSums::decide, unlocked)
         .def("labels", &CellSums::labels, unlocked);
     nb::class_<CellFit>(m, "CellFit")

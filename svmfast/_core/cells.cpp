@@ -19,9 +19,6 @@ constexpr std::size_t MOST_ROWS = 4096, FEWEST_ROWS = 256, BLOCK_BYTES = 512 * 1
 constexpr double LISTED_SHARE = 0.1;
 // Multiply-adds that adding the lanes of a sum takes as long as.
 constexpr std::size_t LANES_COST = 10;
-// Up to this exponent 2^-t is factored out of a row's kernel values, if sums of coefficients are smaller than that: no
-// sum leaves the range of its precision.
-constexpr double MOST_EXPONENT = 100, LARGEST_SUM = 1e270;
 // Number of parts of a fit's tiles that are summed separately. Fixed, so that sums do not depend on the threads.
 constexpr std::size_t SHARES = 8;
 
@@ -124,8 +121,7 @@ void pack_functions(const Cells &e, Cell &cell, const std::vector<double> &coef,
     double largest = 0;
     for (const double c : coef) largest = std::max(largest, std::fabs(c));
     for (const double r : cell.rho) largest = std::max(largest, std::fabs(r));
-    const double scale = power_of_two(largest), most = *std::max_element(cell.l1.begin(), cell.l1.end());
-    cell.most_exponent = e.kind == Pseudo::none && most < LARGEST_SUM ? MOST_EXPONENT : -1;
+    const double scale = power_of_two(largest);
     if (e.grouped) {
         cell.function = every;
         std::vector<std::size_t> others(k - 1);
@@ -165,7 +161,9 @@ void by_cells(const Cells &e, const Router &router, const SparseRows &rows, Thre
     // With many cells, many rows are needed to fill the tiles.
     const std::size_t fits = BLOCK_BYTES / (12 * divide_up(entries, n + 1) + 64);
     const std::size_t most = std::max(std::clamp(fits, FEWEST_ROWS, MOST_ROWS), 32 * cells);
-    const std::size_t blocks = round_up(divide_up(n, most), std::min<std::size_t>(threads, divide_up(n, FEWEST_ROWS)));
+    // A thread that starts late takes fewer.
+    const std::size_t parts = threads > 1 ? std::min<std::size_t>(2 * threads, divide_up(n, FEWEST_ROWS)) : 1;
+    const std::size_t blocks = round_up(divide_up(n, most), std::max<std::size_t>(parts, 1));
     std::vector<PackedRows> packed(threads);
     parallel_for(blocks, threads, [&](std::size_t b, std::size_t worker) {
         const std::size_t first = b * n / blocks, count = (b + 1) * n / blocks - first;
@@ -184,13 +182,17 @@ void by_cells(const Cells &e, const Router &router, const SparseRows &rows, Thre
 
 }  // namespace
 
-CellSums::CellSums(In1<std::int64_t> children, In2<double> centers, In1<double> gamma, In1<std::int64_t> sizes,
-                   const SparseRows &landmarks, In2<double> coef, In2<double> rho, int kind,
+CellSums::CellSums(In1<std::int32_t> columns, In1<std::int64_t> children, In2<double> centers, In1<double> gamma,
+                   In1<std::int64_t> sizes, const SparseRows &landmarks, In2<double> coef, In2<double> rho, int kind,
                    In1<std::int64_t> pseudo_sizes, In2<std::int64_t> pairs, In1<double> distance,
                    In2<double> pseudo_coef, std::size_t classes, In2<std::int64_t> class_sizes)
-    : router(children, centers) {
+    : router(ActiveColumns({columns.data(), columns.data() + columns.size()}), children, centers) {
     const std::size_t p = e.functions = rho.shape(1);
-    e.columns = centers.shape(1);
+    e.active = router.columns();
+    e.columns = e.active.size();
+    std::vector<std::int32_t> place(landmarks.indptr[landmarks.count]);
+    for (std::size_t k = landmarks.indptr[0]; k < place.size(); ++k) place[k] = e.active.position(landmarks.indices[k]);
+    const Csr placed{landmarks.indptr, place.data(), landmarks.values};
     e.factor = router.factor();
     e.classes = classes;
     e.grouped = class_sizes.size() > 0;
@@ -202,7 +204,7 @@ CellSums::CellSums(In1<std::int64_t> children, In2<double> centers, In1<double> 
         const std::size_t m = cell.m = sizes.data()[c], q = cell.pseudo = pseudo_sizes.data()[c];
         cell.gamma = gamma.data()[c];
         cell.rho.assign(rho.data() + c * p, rho.data() + (c + 1) * p);
-        pack_landmarks(e, cell, at, landmarks);
+        pack_landmarks(e, cell, at, placed);
         std::vector<double> own(width * (m + q));
         for (std::size_t r = 0; r < width; ++r) {
             std::copy_n(coef.data() + r * coef.shape(1) + at, m, own.data() + r * (m + q));

@@ -61,9 +61,8 @@ struct Cell {
     // [functions, whole vectors]: the same with |rho|, divided as in `single`; -1 of a function that is constant, and
     // certain, in LIBSVM's arrangement.
     Aligned<float> size;
-    double max_norm;       // max ||u||
-    double most_exponent;  // of a row whose norm is factored out of its kernel values
-    bool in_range;         // single precision has room for its numbers
+    double max_norm;  // max ||u||
+    bool in_range;    // single precision has room for its numbers
     CellNumbers<double> exact;
     CellNumbers<float> single;  // all functions
 };
@@ -72,8 +71,9 @@ struct Cell {
 enum class Rule : int { sign = 0, largest = 1, vote = 2 };
 
 struct Cells {
-    std::size_t columns;  // of centers and landmarks
-    double factor;        // of rows in single precision, a power of two
+    ActiveColumns active;  // the columns of centers and landmarks
+    std::size_t columns;   // their number
+    double factor;         // of rows in single precision, a power of two
     std::size_t functions, classes;
     bool grouped;  // LIBSVM's arrangement: landmarks of each class, whose pairs are the functions
     Pseudo kind;

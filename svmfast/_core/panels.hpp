@@ -39,6 +39,7 @@ struct PanelRow {
     const Number *value;
     const std::int32_t *position;
     std::size_t count;
+    Number offset;  // added to every start
 };
 
 // Some rows in single precision, in some columns, times a factor.

@@ -40,6 +40,7 @@ class Router {
     void pack(const Csr &rows, std::size_t first, std::size_t n, PackedRows &packed) const;
     // Cells of those rows -> cell[0 ..).
     void route(const PackedRows &packed, const Csr &rows, std::size_t first, std::int32_t *cell) const;
+    const ActiveColumns &columns() const { return columns_; }
     // That of packed rows: a power of two.
     double factor() const { return factor_; }
 

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <exception>
-#include <future>
+#include <memory>
 #include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -15,9 +17,9 @@
 
 namespace svmfast {
 
-// Multiply-adds that a thread computes in about a millisecond. For fewer the caller works alone: waiting for others to
-// start takes as long where all cores are busy. Tests set it to 0, so that small problems use threads too.
-inline std::atomic<double> least_threaded_work{4e7};
+// Multiply-adds that a thread computes in less than a tenth of a millisecond. For fewer the caller works alone:
+// starting others takes as long. Tests set it to 0, so that small problems use threads too.
+inline std::atomic<double> least_threaded_work{2e6};
 
 // The number of threads that a caller allows: any integer, limited to 1 .. MOST.
 class Threads {
@@ -61,18 +63,40 @@ void parallel_for(std::size_t n_items, std::size_t n_threads, Body &&body) {
         });
         abandoned = outer;
     };
-    std::vector<std::future<void>> helpers;
+    // A helper that starts after all items are taken ends at once, and nobody waits for it: what it looks at is its
+    // own.
+    struct Start {
+        std::mutex mutex;
+        std::condition_variable ended;
+        std::size_t running = 0;
+        bool over = false;
+    };
+    const auto start = std::make_shared<Start>();
     const std::size_t workers = std::max<std::size_t>(1, std::min(n_threads, n_items));
-    helpers.reserve(workers - 1);
     try {
-        for (std::size_t w = 1; w < workers; ++w) helpers.push_back(std::async(std::launch::async, run, w));
+        for (std::size_t w = 1; w < workers; ++w)
+            std::thread([start, w, &run] {
+                {
+                    std::lock_guard<std::mutex> lock(start->mutex);
+                    if (start->over) return;
+                    ++start->running;
+                }
+                run(w);
+                std::lock_guard<std::mutex> lock(start->mutex);
+                --start->running;
+                start->ended.notify_one();
+            }).detach();
     } catch (const std::exception &) {  // std::system_error: no more threads; std::bad_alloc: no memory for one
     }
     run(0);
     // Other threads may have long items left; an interrupt must not wait for them.
-    for (const auto &helper : helpers)
-        while (helper.wait_for(std::chrono::milliseconds(20)) != std::future_status::ready)
-            if (!given_up.load()) attempt(check_interrupt);
+    std::unique_lock<std::mutex> lock(start->mutex);
+    start->over = true;
+    while (!start->ended.wait_for(lock, std::chrono::milliseconds(20), [&] { return start->running == 0; })) {
+        lock.unlock();
+        if (!given_up.load()) attempt(check_interrupt);
+        lock.lock();
+    }
     if (failure) std::rethrow_exception(failure);
 }
 

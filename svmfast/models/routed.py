@@ -231,7 +231,7 @@ class RoutedModel(Cacheless, Model):
         sizes = ExpansionSizes.of(self.landmarks, self.sizes[:, None] if self.nr_sv is None else self.nr_sv)
         if self._together:
             pseudo = np.zeros_like(self.sizes) if self.pseudo is None else self.pseudo.sizes
-            return int(2 * tree + cell_bytes(sizes, pseudo, p, self.n_features))
+            return int(2 * tree + cell_bytes(sizes, pseudo, p, len(self._columns)))
         return int(tree + decision_bytes(self.kernel, sizes, len(self.coef), p))
 
     @cached
@@ -240,9 +240,11 @@ class RoutedModel(Cacheless, Model):
             return None
         pseudo = self.pseudo or PseudoLandmarks.none(self.n_cells, self.head.n_functions)
         packed = np.ascontiguousarray
-        centers = np.zeros((len(self.centers), self.n_features))
+        columns = self._columns
+        centers = np.zeros((len(self.centers), len(columns)))
         centers[:, : self.centers.shape[1]] = self.centers
         return _core.CellSums(
+            columns,
             packed(self.children),
             centers,
             packed(self.gamma),
@@ -258,6 +260,13 @@ class RoutedModel(Cacheless, Model):
             self.head.n_classes,
             np.zeros((self.n_cells, 0), np.int64) if self.nr_sv is None else packed(self.nr_sv),
         )
+
+    @property
+    def _columns(self) -> NDArray[np.int32]:
+        """The columns of centers, 0, 1, ..., and of landmarks, ascending."""
+        own = np.arange(self.centers.shape[1], dtype=np.int32)
+        wider = self.landmarks.indices[self.landmarks.indices >= len(own)]
+        return np.concatenate([own, np.unique(wider)]).astype(np.int32)
 
     @cached
     def _router(self) -> Router:

@@ -15,11 +15,8 @@ struct Batch {
     static constexpr std::size_t lanes = sizeof(Vector<Number>) / sizeof(Number);
     const Cells &e;
     PanelRow<Number> row[BATCH_ROWS], as_rows[BATCH_ROWS];  // also the kernel values
-    // A kernel value is 2^(exponent + offset) or, where the row's norm is split off, the factor times 2^exponent.
-    Number offset[BATCH_ROWS], factor[BATCH_ROWS];
-    bool split[BATCH_ROWS];
-    std::size_t stride, share, room;       // of kernel values; of the sums of a part, and of all
-    Aligned<Number> kernel, sums, values;  // values: of all functions of a row
+    std::size_t stride, share, room;                        // of kernel values; of the sums of a part, and of all
+    Aligned<Number> kernel, sums, values;                   // values: of all functions of a row
     std::vector<int> votes, open;
     Pulse pulse;
 
@@ -35,13 +32,13 @@ struct Batch {
         std::size_t p = 0;
         if (e.grouped) {
             each_pair(e.classes, [&](std::size_t i, std::size_t j) {
-                to[p] = fma(sum[i * share + j - 1] + sum[j * share + i], factor[r], constant[p]);
+                to[p] = sum[i * share + j - 1] + sum[j * share + i] + constant[p];
                 ++p;
             });
             return;
         }
-        for (; p + lanes <= n; p += lanes) store(to + p, fma(load(sum + p), broadcast(factor[r]), load(constant + p)));
-        for (; p < n; ++p) to[p] = fma(sum[p], factor[r], constant[p]);
+        for (; p + lanes <= n; p += lanes) store(to + p, load(sum + p) + load(constant + p));
+        for (; p < n; ++p) to[p] = sum[p] + constant[p];
     }
 };
 
@@ -58,20 +55,21 @@ struct CellRows {
     void get(std::size_t i, std::size_t at, PanelRow<double> &row) {
         const double *const z = rows.values + rows.indptr[first + i];
         const std::int32_t *const columns = rows.indices + rows.indptr[first + i];
-        row = {z, packed.row[i].position, packed.row[i].count};
-        if (row.position || row.count == e.columns) return;
+        row = {z, packed.row[i].position, packed.row[i].count, 0};
+        if (e.active.plain() && (row.position || row.count == e.columns)) return;
         if (dense.empty()) dense.resize(BATCH_ROWS * e.columns);
         double *const to = dense.data() + at * e.columns;
         std::fill_n(to, e.columns, 0.0);
-        for (std::size_t k = 0; k < row.count; ++k) to[columns[k]] = z[k];
-        row.value = to;
+        for (std::size_t k = 0; k < rows.entries(first + i); ++k)
+            if (const std::int32_t p = e.active.position(columns[k]); p >= 0) to[p] = z[k];
+        row.value = to, row.position = nullptr;
     }
 };
 
 template <class Number>
 void listed_exponents(const Cell &cell, const CellNumbers<Number> &c, const PanelRow<Number> &row, std::size_t columns,
                       Number *out) {
-    std::copy(c.landmarks.start.begin(), c.landmarks.start.end(), out);
+    for (std::size_t j = 0; j < c.landmarks.lanes; ++j) out[j] = c.landmarks.start[j] + row.offset;
     for (std::size_t i = 0; i < (row.position ? row.count : columns); ++i) {
         const std::int32_t f = cell.features.position(row.position ? row.position[i] : static_cast<std::int32_t>(i));
         for (std::int64_t k = f < 0 ? 0 : cell.list_start[f]; f >= 0 && k < cell.list_start[f + 1]; ++k) {
@@ -100,19 +98,14 @@ void triangle(const Cell &cell, double *x) {
 inline vd kernel_value(vd t) { return exp2_by_table(minimum(t, vd{})); }
 inline vf kernel_value(vf t) { return exp2(t); }
 
-// The kernel values of `count` rows over their factors, and their pseudo landmarks -> b.kernel.
+// The kernel values of `count` rows and their pseudo landmarks -> b.kernel.
 template <class Number>
 void kernel_values(const Cell &cell, const CellNumbers<Number> &c, std::size_t count, Batch<Number> &b) {
     if (!cell.listed) multiply(c.landmarks, b.row, count, b.kernel.data(), b.stride);
     for (std::size_t r = 0; r < count; ++r) {
         Number *const x = b.kernel.data() + r * b.stride;
         if (cell.listed) listed_exponents(cell, c, b.row[r], b.e.columns, x);
-        if (b.split[r]) {
-            for (std::size_t j = 0; j < cell.m; j += b.lanes) store(x + j, exp2_in_range(load(x + j)));
-            continue;
-        }
         std::size_t n = cell.m;
-        for (std::size_t j = 0; j < n; j += b.lanes) store(x + j, load(x + j) + b.offset[r]);
         if constexpr (std::is_same_v<Number, double>)
             if (b.e.kind == Pseudo::triangle) triangle(cell, x), n += cell.pseudo;
         for (std::size_t j = 0; j < n; j += b.lanes) store(x + j, kernel_value(load(x + j)));
@@ -147,7 +140,7 @@ void part_sums(const CellNumbers<Number> &c, std::size_t count, Batch<Number> &b
     for (const CellPart<Number> &part : c.parts) {
         const Number *const x = b.kernel.data() + part.first;
         if (part.functions.lanes) {
-            for (std::size_t r = 0; r < count; ++r) b.as_rows[r] = {x + r * b.stride, nullptr, part.depth};
+            for (std::size_t r = 0; r < count; ++r) b.as_rows[r] = {x + r * b.stride, nullptr, part.depth, 0};
             multiply(part.functions, b.as_rows, count, out, b.room);
         }
         // A batch has whole tiles of four rows.
@@ -166,16 +159,10 @@ template <class Number, class Body>
 void each_row(const Cell &cell, const CellNumbers<Number> &c, CellRows &of, const std::uint32_t *order, std::size_t count, Batch<Number> &b, Body &&body) {
     for (std::size_t first = 0; first < count; first += BATCH_ROWS) {
         const std::size_t here = std::min(BATCH_ROWS, count - first);
-        double exponent[BATCH_ROWS] = {};
         for (std::size_t r = 0; r < here; ++r) {
             of.get(order[first + r], r, b.row[r]);
-            const double far = cell.max_norm + of.packed.norm[order[first + r]], scale = -cell.gamma * LOG2_E;
-            const double all = scale * of.packed.squared_norm[order[first + r]];
-            b.split[r] = scale * far * far >= -cell.most_exponent;
-            b.offset[r] = static_cast<Number>(all);
-            exponent[r] = b.split[r] ? all : 0;
+            b.row[r].offset = static_cast<Number>(-cell.gamma * LOG2_E * of.packed.squared_norm[order[first + r]]);
         }
-        for (std::size_t r = 0; r < here; r += W) store_as(b.factor + r, exp2_by_table(load(exponent + r)));
         kernel_values(cell, c, here, b);
         part_sums(c, here, b);
         for (std::size_t r = 0; r < here; ++r) body(order[first + r], r);
@@ -187,12 +174,11 @@ void each_row(const Cell &cell, const CellNumbers<Number> &c, CellRows &of, cons
 template <class Place, class Body>
 void each_value(const Cell &cell, CellRows &of, const std::uint32_t *order, std::size_t count, Batch<double> &b, Place &&place, Body &&body) {
     const std::size_t functions = of.e.functions, active = cell.function.size();
-    const auto constants = [&](double *to) {
-        for (std::size_t p = 0; p < functions; ++p) to[p] = -cell.rho[p];
-    };
+    std::vector<double> all(functions);
+    for (std::size_t p = 0; p < functions; ++p) all[p] = -cell.rho[p];
     if (!active)
         for (std::size_t r = 0; r < count; ++r) {
-            constants(place(order[r]));
+            std::copy_n(all.data(), functions, place(order[r]));
             body(order[r], place(order[r]));
         }
     else
@@ -200,8 +186,8 @@ void each_value(const Cell &cell, CellRows &of, const std::uint32_t *order, std:
             double *const to = place(i);
             b.get_values(cell.exact, r, active == functions ? to : b.values.data(), active);
             if (active < functions) {
-                constants(to);
-                for (std::size_t a = 0; a < active; ++a) to[cell.function[a]] = b.values[a];
+                for (std::size_t a = 0; a < active; ++a) all[cell.function[a]] = b.values[a];
+                std::copy_n(all.data(), functions, to);
             }
             body(i, to);
         });

@@ -45,9 +45,9 @@ inline vd exp2(vd t) {
     return exp2_by(coefficient, maximum(t, broadcast(Exponent<double>::least)));
 }
 
-// The same for |t| <= 1000, as fast as the machine can: AVX-512 takes 2^(j / 16) from a table in registers, t = n + j / 16 + r, and a
+// The same as fast as the machine can: AVX-512 takes 2^(j / 16) from a table in registers, t = n + j / 16 + r, and a
 // polynomial of degree 6 of 2^r (1.5e-17). From the table's bits j is taken off where the exponent gets n and j.
-inline vd exp2_in_range(vd t) {
+inline vd exp2_by_table(vd t) {
 #if defined(__AVX512F__)
     alignas(64) static constexpr std::uint64_t powers[] = {
         0x3ff0000000000000, 0x3fefb5586cf9890f, 0x3fef72b83c7d517b, 0x3fef387a6e756238, 0x3fef06fe0a31b715,
@@ -58,6 +58,7 @@ inline vd exp2_in_range(vd t) {
                                       0x1.c6b08d6f2a289p-5,  0x1.ebfbdff82c590p-3,  0x1.62e42fefa39f3p-1};
     typedef VectorOf<double>::bits Bits;
     constexpr double magic = Exponent<double>::magic / 16;
+    t = maximum(t, broadcast(Exponent<double>::least));
     const vd shifted = t + magic, r = t - (shifted - magic);
     const Bits power = (Bits)Table<2>(reinterpret_cast<const double *>(powers)).at((vi)shifted);
     const vd scale = (vd)(power + ((Bits)shifted << 48));
@@ -66,7 +67,6 @@ inline vd exp2_in_range(vd t) {
     return exp2(t);
 #endif
 }
-inline vd exp2_by_table(vd t) { return exp2_in_range(maximum(t, broadcast(Exponent<double>::least))); }
 
 // 2^t for t <= 0 with error 1.1e-10, exact at 0: a training step, half of whose work this is, needs no more. (1 + r times
 // a polynomial of degree 6 that interpolates (2^r - 1) / r at Chebyshev nodes.)
@@ -92,8 +92,6 @@ inline vf exp2(vf t) {
     return exp2_by(coefficient, t);
 #endif
 }
-
-inline vf exp2_in_range(vf t) { return exp2(t); }
 
 // exp(t) - 1 - t - t^2 / 2 for |t| <= 1, to a relative error of 2^-20: t^3 times a polynomial of degree 6 (5.2e-8).
 inline vf exp_remainder(vf t) {

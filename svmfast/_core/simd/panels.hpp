@@ -12,7 +12,7 @@ constexpr double DENSE_SHARE = 0.6;
 // Dense rows of a tile with a panel of so many vectors: their sums, the panel's vectors and a number fill the
 // registers, of which AVX-512 has 32 and the others 16.
 constexpr std::size_t panel_rows(std::size_t vectors) {
-    constexpr std::size_t wide[] = {12, 8, 8, 6}, narrow[] = {8, 6, 4, 2};
+    constexpr std::size_t wide[] = {8, 8, 8, 6}, narrow[] = {8, 6, 4, 2};
     return (W == 8 ? wide : narrow)[vectors - 1];
 }
 
@@ -30,7 +30,7 @@ inline void dense_tile(const PanelRow<Number> *const *rows, std::size_t depth, c
     Vector<Number> sum[R][V];
     SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r) {
         x[r] = rows[r]->value;
-        SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) sum[r][v] = load(start + v * lanes);
+        SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) sum[r][v] = load(start + v * lanes) + rows[r]->offset;
     }
     add_products(sum, depth, [&](std::size_t r, std::size_t k) { return x[r][k]; },
                  [=](std::size_t k) { return values + k * V * lanes; });
@@ -42,7 +42,7 @@ template <std::size_t V, class Number>
 inline void sparse_row(const PanelRow<Number> &row, const Number *start, const Number *values, Number *out) {
     constexpr std::size_t lanes = sizeof(Vector<Number>) / sizeof(Number);
     Vector<Number> sum[1][V];
-    SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) sum[0][v] = load(start + v * lanes);
+    SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) sum[0][v] = load(start + v * lanes) + row.offset;
     add_products(sum, row.count, [&](std::size_t, std::size_t k) { return row.value[k]; },
                  [&](std::size_t k) { return values + static_cast<std::size_t>(row.position[k]) * V * lanes; });
     SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) store(out + v * lanes, sum[0][v]);
@@ -53,8 +53,8 @@ template <class Number>
 void multiply(const Panels<Number> &p, const PanelRow<Number> *rows, std::size_t n, Number *out, std::size_t stride) {
     constexpr std::size_t lanes = sizeof(Vector<Number>) / sizeof(Number);
     // Where a tile is filled up, its last row is computed more than once.
-    const PanelRow<Number> *dense[BATCH_ROWS + 12];
-    Number *to[BATCH_ROWS + 12];
+    const PanelRow<Number> *dense[BATCH_ROWS + 8];
+    Number *to[BATCH_ROWS + 8];
     std::uint8_t sparse[BATCH_ROWS];
     std::size_t tiled = 0, others = 0;
     for (std::size_t i = 0; i < n; ++i)
@@ -62,7 +62,7 @@ void multiply(const Panels<Number> &p, const PanelRow<Number> *rows, std::size_t
             sparse[others++] = static_cast<std::uint8_t>(i);
         else
             dense[tiled] = rows + i, to[tiled++] = out + i * stride;
-    for (std::size_t i = tiled; tiled && i < tiled + 12; ++i) dense[i] = dense[tiled - 1], to[i] = to[tiled - 1];
+    for (std::size_t i = tiled; tiled && i < tiled + 8; ++i) dense[i] = dense[tiled - 1], to[i] = to[tiled - 1];
     for (std::size_t first = 0; first < p.lanes; first += PANEL_VECTORS * lanes)
         with_size<PANEL_VECTORS>(std::min(PANEL_VECTORS, (p.lanes - first) / lanes), [&](auto vectors) {
             constexpr std::size_t V = vectors, R = panel_rows(V);

@@ -80,7 +80,7 @@ class Packer {
         }
         row.value = z;
         static constexpr std::int32_t nowhere = 0;  // sparse rows have positions, even without numbers
-        to.row[i] = {nullptr, is_dense(n, d) ? nullptr : n ? at : &nowhere, n};
+        to.row[i] = {nullptr, is_dense(n, d) ? nullptr : n ? at : &nowhere, n, 0};
         if (!is_dense(n, d)) return;
         if (n == d) return;
         std::fill_n(dense, whole, 0.0);
