@@ -16,6 +16,7 @@ from svmfast.pages.page import page, table, text
 from svmfast.pages.scatter import Mark, scatter
 from svmfast.progress import counting, duration
 
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 ANY_TEXT = st.text(st.characters(blacklist_categories=[]))
 
 
@@ -98,6 +99,36 @@ def test_marks_of_models():
         assert (svg.count('fill="#123456"'), svg.count(">a</text>")) == (on_front, on_front)
     svg = drawn(*(Mark(name, [], "", 9.0, 1.0, True, name == "chosen") for name in ("other", "chosen")))
     assert (svg.count(">chosen</text>"), svg.count(">other</text>")) == (1, 0)
+
+
+#: Acts like a reader of :func:`example`, and stores what it sees in an attribute.
+READER = """<script>
+const out = [], all = (what) => [...document.querySelectorAll(what)], tip = document.getElementById("tip");
+const names = () => all("tbody tr").map((row) => row.cells[0].firstChild.textContent).join("");
+for (const at of [1, 1, 0]) { all("th button")[at].click(); out.push(names()); }
+all(".mark")[2].dispatchEvent(new PointerEvent("pointerenter"));
+out.push(tip.style.display, tip.children[1].textContent);
+const stops = () => all(".mark[tabindex='0']"), name = () => stops()[0].textContent.slice(0, 5);
+const left = () => stops()[0].dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowLeft" }));
+out.push(name().trim()); left(); left(); left(); out.push(stops().length, name());
+document.body.dataset.found = out.join("|");
+</script></body>"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here (Debian: apt-get install chromium)")
+def test_a_browser_sorts_shows_and_moves(tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(example().decode().replace("</body>", READER))
+    words = [
+        CHROMIUM,
+        "--headless",
+        "--no-sandbox",
+        f"--user-data-dir={tmp_path}/profile",
+        "--dump-dom",
+        path.as_uri(),
+    ]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
+    assert 'data-found="cba|bca|abc|block|0.2% differs|fast|1|exact"' in done.stdout
 
 
 def test_every_phase_has_its_bar(tmp_path):
