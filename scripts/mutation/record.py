@@ -30,10 +30,14 @@ class Record:
     def add(self, notes, tree):
         """Add what the processes of a run have written to a folder."""
         from coverage import CoverageData
+        from coverage.exceptions import CoverageException
 
         for path in notes.glob("lines.*"):
             data = CoverageData(path)
-            data.read()
+            try:
+                data.read()
+            except CoverageException:
+                continue  # of a process that a test has killed
             for file in data.measured_files():
                 known = self.lines.setdefault(Path(file).relative_to(tree).as_posix(), {})
                 for line, contexts in data.contexts_by_lineno(file).items():
