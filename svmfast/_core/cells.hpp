@@ -1,5 +1,6 @@
 // Small kernel expansions, one for each cell of a routed model: the layout shared by the code that packs a model or a
-// fit (cells.cpp) and the code that runs over rows (simd/cells.inl, one variant per instruction set).
+// fit (cells.cpp) and the code that runs over rows (simd/cells.inl and cell_fit.inl, compiled once per instruction
+// set).
 //
 //   f_p(x) = sum_t coef_pt c_t(x) - rho_p,   c = [K(x, u_1) .. K(x, u_m), pseudo landmarks],   K(x, u) = exp(-gamma ||x
 //   - u||^2)
