@@ -37,6 +37,12 @@ def test_h_is_help_on_every_command(words):
     assert shown.startswith(b"Usage: svmfast")
 
 
+def test_h_of_train_is_svm_trains_option_if_it_has_a_value(tmp_path):
+    ran("train", "-q", "-h", "0", data("iris.train"), "out", cwd=tmp_path)
+    assert (tmp_path / "out").exists()
+    assert ran("train", data("iris.train"), "-h").stdout.startswith(b"Usage: svmfast train")
+
+
 SLOW = ("numpy", "scipy", "rich", "sklearn", "svmfast.cli.command", "svmfast.cli.front", "svmfast.cli.flags")
 
 
@@ -209,6 +215,20 @@ def test_what_the_program_prints_about_itself(monkeypatch):
     monkeypatch.setenv("SHELL", "/usr/bin/fish")
     assert "complete --no-files --command svmfast" in printed("--show-completion")
     assert "compdef" in printed("--show-completion", "zsh")
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"), [("svmfast appr", "approximate"), ("svmfast predict --tol", "--tolerance")]
+)
+def test_bash_completes(typed, found):
+    """As in docs/command-line.md: the function that bash calls fills COMPREPLY."""
+    last = len(typed.split()) - 1
+    script = 'complete() { :; }; compopt() { :; }; eval "$(svmfast --show-completion bash)"; '
+    script += f"COMP_WORDS=({typed}); COMP_CWORD={last}; _svmfast_completion svmfast; "
+    script += 'printf "%s\\n" "${COMPREPLY[@]}"'
+    known = {"PATH": f"{PROGRAM.parent}:/usr/bin:/bin"}
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=known)
+    assert done.stdout.split() == [found], done.stderr
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,13 @@ EXEMPT = {
 }
 #: What a line says that stands for the reader's own: what takes its place here.
 PLACES = {"--dask local:8": "--dask local:2", "MODEL": "ijcnn1.model"}
+#: Words for the reader's files in README's table, and how they are named here.
+TABLE = {
+    **{"DATA MODEL OUT": "diabetes.test diabetes.model out", "--out-dir OUT": "--out-dir scored"},
+    **{"MODEL": "photos.model", "EXACT": "photos.model", "DATA": "photos.test", "TEST": "photos.test"},
+    **{"TRAIN": "photos.train", "FAST": "fast", "OUT": "out", "FILES...": "day-1.txt day-2.txt"},
+    **{"FILE": "photos.model"},
+}
 #: Pages whose console blocks other tests run.
 COMPARED = {
     "README.md": "tests/contract/test_docs.py",
@@ -100,6 +107,18 @@ def test_the_shell_examples_of_a_page_run(page, folder):
         if command.startswith("cc ") and shutil.which("cc") is None:
             break
         for word, place in PLACES.items():
+            command = re.sub(rf"(?<![\w.-]){re.escape(word)}(?![\w.])", place, command)
+        run_in(folder, "bash", "-c", command)
+
+
+def test_the_commands_of_the_readmes_table_run(folder):
+    """All but those that take minutes and that of the tutorial's table, which is scaled first."""
+    readme = (ROOT / "README.md").read_text()
+    table = readme[readme.index("## I have ...") : readme.index("All commands:")]
+    found = re.findall(r"`(svmfast (?!frontier|train --label)[a-z-]+ [^`]+)`", table)
+    assert len(found) >= 12
+    for command in found:
+        for word, place in TABLE.items():
             command = re.sub(rf"(?<![\w.-]){re.escape(word)}(?![\w.])", place, command)
         run_in(folder, "bash", "-c", command)
 

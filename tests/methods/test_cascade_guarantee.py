@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cascade_problems import coarse, compressed, exact_model
+from cascade_problems import ROWS, coarse, compressed, exact_model
 from hypothesis import given
 from hypothesis import strategies as st
 from program import data
@@ -168,6 +168,24 @@ def test_the_guarantee_holds_as_often_as_stated_and_for_the_files_that_are_writt
     assert written > trials / 20
     assert broken <= binom.ppf(0.999, written, 0.05)
     assert broken_by_its_own_rows > 0.8 * written_by_its_own_rows > 0
+
+
+def test_the_guarantee_holds_for_models_that_are_joined():
+    """Samples from a population whose labels are all known: at most one in twenty may exceed the limit."""
+    exact, fast, rows, rng = exact_model(), compressed(6), read_svmlight(ROWS).rows, np.random.default_rng(2)
+    decisions = fast.decision_values(rows)
+    labels, sure = exact.head.predict(exact.decision_values(rows)), label_margins(fast.head, decisions)
+    differing = fast.head.predict(decisions) != labels
+    limit, wrong, kept, trials = 0.03, 0, 0.0, 300
+    assert differing.mean() > limit
+    for _ in range(trials):
+        drawn = rng.integers(0, len(rows), 300)
+        options = CascadeOptions(max_diff=limit)
+        answered = sure > join(fast, exact, rows.take(drawn), options, labels=labels[drawn])[1].error
+        wrong += bool((answered & differing).mean() > limit)
+        kept += answered.mean() / trials
+    assert 0 < wrong <= binom.ppf(0.999, trials, 0.05)  # nor is the error far too large
+    assert kept > 0.5
 
 
 def test_the_limit_is_that_of_the_observed_count_where_nothing_falls_back():

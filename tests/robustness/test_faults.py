@@ -140,6 +140,33 @@ def test_a_signal_that_compiled_code_turns_into_an_error(number, status):
     assert (done.returncode, done.stdout, done.stderr) == (status, b"", b"")
 
 
+#: The signal comes while one of our modules is looked for, in code that makes an error of it.
+LOADING = """
+import os, sys
+from svmfast.cli import plain
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "{place}":
+            try:
+                os.kill(os.getpid(), {number})
+            except BaseException:
+                raise ImportError("initialization failed") from None
+for name in [name for name in sys.modules if name.startswith("svmfast._core")]:
+    del sys.modules[name]
+sys.meta_path.insert(0, Finder())
+sys.argv = ["svmfast", "predict", "rows", "model", "out"]
+plain.console()
+"""
+
+
+@pytest.mark.parametrize("place", ["svmfast._core", "svmfast.cli.main"])
+@pytest.mark.parametrize(("number", "status"), STATUS[:2])
+def test_a_signal_while_a_module_is_loaded(place, number, status):
+    code = LOADING.format(place=place, number=int(number))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60 * PATIENCE)
+    assert (done.returncode, done.stdout, done.stderr) == (status, b"", b"")
+
+
 @contextmanager
 def fed(place, *pieces):
     """A named pipe into which the pieces are written, with a pause before all but the first."""
@@ -165,7 +192,7 @@ def test_a_named_pipe_as_input_and_model(tmp_path):
     assert (done.returncode, done.stderr, done.stdout) == (0, b"", expected)
 
 
-@pytest.mark.parametrize("change", ["shrink", "tear"])
+@pytest.mark.parametrize("change", ["grow", "shrink", "tear"])
 def test_a_file_that_changes_while_it_is_read(change, tmp_path):
     """A prediction for every complete line that was read; a partial line is an error."""
     text = data("photos.test").read_bytes()
@@ -175,11 +202,15 @@ def test_a_file_that_changes_while_it_is_read(change, tmp_path):
     torn = text.index(b":", len(text) // 2) + len(text) * 7 + 1  # right after a colon
     with started("predict", "-q", rows, PHOTOS, out) as process:
         time.sleep(0.05)
-        os.truncate(rows, len(text) * 7 if change == "shrink" else torn)
+        if change == "grow":
+            with rows.open("ab") as file:
+                file.write(text * 4)
+        else:
+            os.truncate(rows, len(text) * 7 if change == "shrink" else torn)
         status = process.wait(60 * PATIENCE)
         message = process.stderr.read().decode()
     if status == 0:
-        assert out.read_bytes().count(b"\n") in {40 * per, 7 * per}
+        assert out.read_bytes().count(b"\n") in {40 * per, 44 * per, 7 * per}
     else:
         assert (status, out.read_bytes()) == (2, OLD)
         assert message.startswith(f"{rows}:")

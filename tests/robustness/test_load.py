@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from edges import DATA, MODELS, convert, data_text, executable, learn
+from edges import DATA, GAMMAS, MODELS, convert, data_text, executable, learn
 from nightly import nightly_but
 from program import model
 
@@ -37,6 +37,13 @@ def test_extreme_models_get_right_answers_or_one_line(within, name):
 @pytest.mark.parametrize("name", nightly_but(["constant features", "values up to 1e300"], DATA))
 def test_extreme_data_get_an_answer_or_one_line(within, name):
     assert not faults(learn(within, name))
+
+
+@pytest.mark.parametrize("gamma", nightly_but(GAMMAS[:1], GAMMAS))
+def test_training_works_for_any_gamma(within, gamma):
+    found = learn(within, "normal", gamma)
+    assert not faults(found)
+    assert all(outcome.message == "answer" for outcome in found.values())
 
 
 def test_every_command_refuses_empty_data(within):

@@ -154,6 +154,20 @@ def test_an_accepted_run_keeps_to_its_memory(name, tmp_path):
     assert peak < START + 50 + memory
 
 
+@no_limits_here
+def test_memory_does_not_grow_with_the_rows_of_a_table(tmp_path):
+    """400,000 rows more take 48 MB or more, if they are kept."""
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    peaks, path = [], tmp_path / "rows.parquet"
+    for n in (200_000, 600_000):
+        columns = {f"x{j}": np.linspace(0, j, n, dtype=np.float32) for j in range(1, 5)}
+        parquet.write_table(pa.table({"label": np.ones(n), **columns}), path, row_group_size=50_000)
+        done, peak = metered(tmp_path, "predict", "-q", path, EXACT, tmp_path / "out.parquet")
+        assert done.returncode == 0, done.stderr
+        peaks.append(peak)
+    assert peaks[1] < peaks[0] + 40
+
+
 def empty_rows(n):
     return Rows(np.zeros(n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0), 784)
 

@@ -272,12 +272,13 @@ LEARN = (
 )
 
 
-def learn(run, name):
-    """Run every command that takes data on one of DATA; return the outcomes."""
+def learn(run, name, gamma=None):
+    """Run every command that takes data on one of DATA; with a gamma those that have one. Return outcomes."""
     Path("data").write_text(data_text(DATA[name]))
     found = {one: check_json(run, one, "data") for one in ("info", "bound-check")}
     for made in LEARN:
-        found[made] = judged(run((*made.split(), "-q", "data", "-o", made)), made)
+        given = () if gamma is None or made == "linear" else ("-g", f"{gamma:g}")
+        found[made] = judged(run((*made.split(), *given, "-q", "data", "-o", made)), made)
         if Path(made).exists():
             found[f"predict, {made}"] = check_values(run, made, name)
     return found

@@ -44,9 +44,11 @@ def assert_never_violated(model, made, z, oracle):
 @given(
     seed=st.integers(0, 2**31), d=st.integers(1, 6), classes=st.integers(2, 4), order=st.integers(0, 6),
     gamma=st.floats(1e-4, 20), scale=st.floats(1e-3, 30), size=st.floats(1e-6, 1e5),
-    center=st.sampled_from(["auto", "mean", "origin"]),
+    center=st.sampled_from(["auto", "mean", "origin"]), exponent=st.sampled_from([0, 0, 0, 60, 90, -80]),
 )  # fmt: skip
-def test_random_models_and_rows(seed, d, classes, order, gamma, scale, size, center):
+def test_random_models_and_rows(seed, d, classes, order, gamma, scale, size, center, exponent):
+    """Features are multiplied by a power of two; at 2^90 squares of coefficients of degree 6 are 0."""
+    gamma, scale = math.ldexp(gamma, -2 * exponent), math.ldexp(scale, exponent)
     model = random_model(seed, 8, d, classes, gamma, scale, size)
     rng = np.random.default_rng(seed + 1)
     reach = rng.choice([0.0, 0.1, 1.0, 3.0, 30.0], size=(40, 1))
@@ -59,9 +61,14 @@ def test_random_models_and_rows(seed, d, classes, order, gamma, scale, size, cen
 
 
 @pytest.mark.parametrize("kernel", ["linear", "polynomial"])
-@given(seed=st.integers(0, 2**31), d=st.integers(1, 6), scale=st.floats(1e-2, 10))
-def test_converted_kernels_within_rounding(kernel, seed, d, scale):
-    model = random_model(seed, 8, d, 3, 0.5, scale, 1.0, kernel)
+@given(
+    seed=st.integers(0, 2**31), d=st.integers(1, 6), scale=st.floats(1e-2, 10),
+    exponent=st.sampled_from([0, 0, 280, -150]),
+)  # fmt: skip
+def test_converted_kernels_within_rounding(kernel, seed, d, scale, exponent):
+    """At 2^280 the square of a polynomial kernel's gamma is 0, and the kernel is not."""
+    gamma, scale = math.ldexp(0.5, -2 * exponent), math.ldexp(scale, exponent)
+    model = random_model(seed, 8, d, 3, gamma, scale, 1.0, kernel)
     z = np.random.default_rng(seed + 1).normal(size=(20, d)) * scale
     made, _ = approximate(model)
     assert_never_violated(model, made, z, oracle=3 * (kernel == "polynomial"))

@@ -146,6 +146,17 @@ def test_a_later_test_is_stricter():
             assert test > 1 or Limits(needed * 1.001).shown_by(losses_of(n, differing), test)
 
 
+def test_the_confirming_rows_err_with_the_stated_probability():
+    """Twenty models just beyond the limit, and choosing rows by which all of them pass."""
+    rows, limit, runs, wrong, good = 20_000, 0.5, 1000, 0, loss(0.1)
+    drawn = np.random.default_rng(1).binomial(rows, 1.0001 * limit / 100, (runs, 20))
+    for counts in drawn.tolist():
+        sides = [{"choosing": good, "confirming": losses_of(rows, count)} for count in counts]
+        points = [point(f"{i:02}", 0.1, 10.0, 100, **one) for i, one in enumerate(sides)]
+        wrong += choose([EXACT, *points], Limits(limit)).recommended is not None
+    assert ERROR / 2 < wrong / runs < ERROR  # if all tests were equal, about 35 %
+
+
 def test_which_classes_are_lost():
     target = np.repeat([0.0, 1.0, 2.0, 3.0], [50, 10, 2, 1])
     exact, ours = target.copy(), target.copy()

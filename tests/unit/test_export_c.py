@@ -59,6 +59,45 @@ def test_values_are_the_twins_and_near_the_models(name, precision, tmp_path):
         assert stated.labels_differing == 0
 
 
+EDGES = """
+#include "model.h"
+#include <math.h>
+#include <stdio.h>
+int main(void) {
+    const model_real edges[] = {
+        (model_real)NAN, (model_real)INFINITY, -(model_real)INFINITY, (model_real)1e38, (model_real)-1e38,
+        (model_real)1e-38, (model_real)1e-45, (model_real)0};
+    model_real x[MODEL_FEATURES], out[MODEL_FUNCTIONS + 1];
+    int i, j, n = (int)(sizeof edges / sizeof *edges), certain = 0;
+    for (i = 0; i <= n; ++i) {
+        for (j = 0; j < MODEL_FEATURES; ++j) x[j] = edges[i < n ? i : j % n];
+        model_decision(x, out);
+        printf("%g\\n", (double)ANSWER(x));
+#ifdef MODEL_HAS_CERTAIN
+        if (i < 5 || i == n) certain += model_certain(x, 0);
+#endif
+    }
+    return certain;
+}
+"""
+SANITIZED = ["-fsanitize=address,undefined", "-fsanitize=float-cast-overflow", "-fno-sanitize-recover=all"]
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("name", nightly_but(["rbf, three classes", "polynomial_three_classes"], FORMS))
+def test_sanitizers_find_nothing_on_edge_rows(name, precision, tmp_path):
+    loaded = svmfast.load_model(FORMS[name])
+    (tmp_path / "model.h").write_bytes(svmfast.export(loaded, precision=precision).data)
+    (tmp_path / "edges.c").write_text(EDGES)
+    answer = f"-DANSWER={'model_value' if loaded.head.is_regression else 'model_predict'}"
+    built = ran(tmp_path, "gcc", "-std=c99", "-O1", *SANITIZED, answer, "edges.c", "-o", "edges", "-lm")
+    if "cannot find" in built.stderr:
+        pytest.skip("the compiler has no sanitizers")
+    assert built.returncode == 0, built.stderr
+    done = ran(tmp_path, tmp_path / "edges")
+    assert (done.returncode, done.stderr, done.stdout.count("\n")) == (0, "", 9)
+
+
 def ran(folder, *words):
     return subprocess.run(words, cwd=folder, capture_output=True, text=True)
 

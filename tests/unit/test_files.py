@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -27,12 +28,12 @@ def copies(name, folder):
 def test_no_output_is_an_input(name, tmp_path, capfd):
     paths = copies(name, tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    for output in outputs(name):
-        for word in inputs(name):
-            assert run(words(name, {**paths, output: paths[word]})) == 2, (output, word)
+    for output, word in product(outputs(name), inputs(name)):
+        for place in (paths[word], f"{tmp_path}/./{word}"):
+            assert run(words(name, {**paths, output: place})) == 2, (output, word)
             out, err = capfd.readouterr()
             assert (out, err[:9], err.count("\n")) == ("", "svmfast: ", 1)
-            assert err.endswith(f" itself, '{paths[word]}'; it would be lost\n")
+            assert err.endswith(f" itself, '{place}'; it would be lost\n")
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 

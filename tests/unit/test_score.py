@@ -14,7 +14,7 @@ from svmfast.evaluation.skill import better_than_chance
 from svmfast.formats.model_files import load_model
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.common.cross_validation import fold_numbers
-from svmfast.methods.common.equal_rows import Counted, quantiles, row_keys, rows_aside
+from svmfast.methods.common.equal_rows import Counted, frequent_groups, quantiles, row_keys, rows_aside
 from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.compressor import Compressor
 from svmfast.rows import Rows
@@ -236,6 +236,24 @@ def test_frequent_rows_stand_for_themselves_alone():
         value, low, high = weighted_sum([often, (6 / 46, others)])
         assert found.share(differs[start:]) == pytest.approx((value, low, min(1, high)))
         assert found.weights.tolist() == [2.0, 2.0, 2.0, 30.0, 10.0][start:]
+
+
+@pytest.mark.parametrize(("count", "share"), [(0, 0.0), (4, 0.4), (300, 0.9)])
+def test_the_interval_covers_the_share_of_rows(count, share):
+    """Rows of which `count` make up so large a share of 3,000; those that are frequent may be fitted."""
+    rng, covered, runs = np.random.default_rng(0), 0, 300
+    for _ in range(runs):
+        differ = rng.random(count) < 0.2
+        *drawn, single = rng.multinomial(3000, [*np.full(count, share / max(1, count)), 1 - share])
+        seen = np.array(drawn, int) > 0
+        times = np.array([*np.array(drawn, int)[seen], *np.ones(single, int)])
+        found = np.array([*differ[seen], *(rng.random(single) < 0.03)])
+        frequent = frequent_groups(np.repeat(np.arange(len(times)), times))
+        held = ~frequent & (rng.random(len(times)) < 0.1)
+        own = found[[*np.flatnonzero(held), *np.flatnonzero(frequent)]].astype(float)
+        _, low, high = Counted.of(times.astype(float), held, frequent).share(own)
+        covered += low <= share * differ.sum() / max(1, count) + (1 - share) * 0.03 <= high
+    assert covered >= 0.93 * runs
 
 
 def test_quantiles_count_copies():

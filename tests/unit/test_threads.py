@@ -1,6 +1,7 @@
 """Threads: any number gives the same bytes; blocks are read ahead in order."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -10,13 +11,37 @@ import time
 import numpy as np
 import pytest
 import scipy.linalg  # noqa: F401 (brings a BLAS of its own)
-from program import data, model
+from program import PROGRAM, data, model
 from threadpoolctl import threadpool_info
 
 import svmfast as package
 from svmfast import threads
 from svmfast.errors import OptionError
 from svmfast.threads import map_in_threads, one_blas_thread, prefetch, thread_count
+
+ROWS, STACK = data("photos.test"), 64 << 30
+FORKED = "svmfast: the system cannot start another thread\n"
+
+
+@pytest.mark.skipif("SVMFAST_SANITIZED" in os.environ, reason="sanitizers take memory too")
+@pytest.mark.parametrize(
+    ("line", "message"), [("predict ROWS MODEL out -j 4", ""), ("train TRAIN out", FORKED)]
+)
+def test_threads_that_cannot_start(line, message, tmp_path):
+    """Native ones are done without; a stack that is larger than the memory allowed starts none."""
+    places, found = {"ROWS": ROWS, "MODEL": model("photos_c_rbf"), "TRAIN": data("photos.train")}, []
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_STACK, (STACK, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+        resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+
+    words = [PROGRAM, *(places.get(word, word) for word in line.split())]
+    known = {"cwd": tmp_path, "env": {**os.environ, "OMP_NUM_THREADS": "4"}, "capture_output": True}
+    for before in (limit, *[None] * (not message)):
+        done = subprocess.run(words, preexec_fn=before, timeout=60, text=True, **known)
+        assert (done.returncode, done.stderr) == (2 * bool(message), message)
+        found += [path.read_bytes() for path in tmp_path.iterdir()]
+    assert found == ([] if message else [found[0]] * 2)
 
 
 def test_python_takes_any_positive_number_of_threads_and_the_native_core_every_integer():
