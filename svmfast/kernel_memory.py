@@ -88,6 +88,6 @@ def cell_bytes(of: ExpansionSizes, pseudo: ArrayLike, functions: int, features: 
     dense = np.where(listed, 0.0, features * (8 * (m + 7) + 4 * (m + 15)))
     width = groups if groups > 1 else functions
     # And once more while they are packed.
-    coefficients = (m + q + 16) * (12 * (width + 15) + 8 * width) + 40 * (functions + groups**2 + 16)
+    coefficients = (m + q + groups) * (12 * (width + 15) + 8 * width) + 40 * (functions + groups**2 + 16)
     sparse = 24 * of.entries + _COLUMN * of.columns + 2000
-    return float(np.sum(dense + sparse + coefficients + 8 * (q + 7) * (2 + m)))
+    return float(np.sum(dense + sparse + coefficients + 8 * (q + 7) * (2 + m)) + 2 * _COLUMN * features)

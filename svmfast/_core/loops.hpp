@@ -14,10 +14,10 @@ namespace svmfast {
 
 class CellSums {
   public:
-    // columns: of centers and landmarks; children, centers: those of a Router. coef: one row for each function, all
-    // cells' landmarks side by side; pseudo_coef likewise. `pseudo` holds the pairs of each cell's own landmarks (poly)
-    // or nothing, `distance` the distances of each pseudo landmark from them (triangle). classes: those that vote;
-    // class_sizes: landmarks of each in each cell where coef is in LIBSVM's arrangement, else no columns.
+    // columns: of centers and then of landmarks; children, centers: those of a Router. coef: one row for each function,
+    // all cells' landmarks side by side; pseudo_coef likewise. `pseudo` holds the pairs of each cell's own landmarks
+    // (poly) or nothing, `distance` the distances of each pseudo landmark from them (triangle). classes: those that
+    // vote; class_sizes: landmarks of each in each cell where coef is in LIBSVM's arrangement, else no columns.
     CellSums(In1<std::int32_t> columns, In1<std::int64_t> children, In2<double> centers, In1<double> gamma,
              In1<std::int64_t> sizes, const SparseRows &landmarks, In2<double> coef, In2<double> rho, int kind,
              In1<std::int64_t> pseudo_sizes, In2<std::int64_t> pairs, In1<double> distance, In2<double> pseudo_coef,

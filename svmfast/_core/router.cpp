@@ -62,7 +62,7 @@ CenterTable::CenterTable(const double *given, std::size_t count, std::size_t col
 }
 
 Router::Router(ActiveColumns columns, In1<std::int64_t> children, In2<double> centers) : columns_(std::move(columns)) {
-    const std::size_t d = columns_.size();
+    const std::size_t d = centers.shape(1);
     double largest = 0;
     for (std::size_t i = 0; i < centers.size(); ++i) largest = std::max(largest, std::fabs(centers.data()[i]));
     factor_ = unit_scale(largest);
@@ -143,7 +143,7 @@ std::int32_t Router::nearest_in_double(const CenterTable &table, const Csr &rows
     std::vector<double> distance(table.norm);
     for (std::int64_t k = rows.indptr[row]; k < rows.indptr[row + 1]; ++k) {
         const std::int32_t v = columns_.position(rows.indices[k]);
-        if (v < 0) continue;
+        if (v < 0 || static_cast<std::size_t>(v) >= table.centers.depth) continue;
         const double z = -2.0 * (rows.values[k] * table.scale), *const mu = table.value.data() + v * table.count;
         for (std::size_t c = 0; c < table.count; ++c) distance[c] += z * mu[c];
     }

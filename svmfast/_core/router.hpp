@@ -26,8 +26,8 @@ struct CenterTable {
 
 class Router {
   public:
-    // columns: those of the centers. children[node]: count, breadth first, of a tree; centers: one row for each node
-    // but the root.
+    // columns: those of the centers and then others, which packed rows have as well. children[node]: count, breadth
+    // first, of a tree; centers: one row for each node but the root.
     Router(ActiveColumns columns, In1<std::int64_t> children, In2<double> centers);
     // The columns 0, 1, 2, ...
     Router(In1<std::int64_t> children, In2<double> centers);

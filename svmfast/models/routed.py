@@ -227,7 +227,7 @@ class RoutedModel(Cacheless, Model):
     def working_bytes(self) -> int:
         p, d = self.head.n_functions, self.centers.shape[1]
         siblings = np.ceil(self.children / ROUTER_WIDTH) * ROUTER_WIDTH
-        tree = 8.0 * float(siblings[self.children > 1].sum()) * (d + 1) + 64 * len(self.children)
+        tree = 12.0 * float(siblings[self.children > 1].sum()) * (d + 1) + 64 * len(self.children)
         sizes = ExpansionSizes.of(self.landmarks, self.sizes[:, None] if self.nr_sv is None else self.nr_sv)
         if self._together:
             pseudo = np.zeros_like(self.sizes) if self.pseudo is None else self.pseudo.sizes
@@ -240,13 +240,10 @@ class RoutedModel(Cacheless, Model):
             return None
         pseudo = self.pseudo or PseudoLandmarks.none(self.n_cells, self.head.n_functions)
         packed = np.ascontiguousarray
-        columns = self._columns
-        centers = np.zeros((len(self.centers), len(columns)))
-        centers[:, : self.centers.shape[1]] = self.centers
         return _core.CellSums(
-            columns,
+            self._columns,
             packed(self.children),
-            centers,
+            packed(self.centers),
             packed(self.gamma),
             packed(self.sizes),
             self.landmarks,

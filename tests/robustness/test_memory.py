@@ -29,6 +29,7 @@ from svmfast.formats.model_files import model_bytes, open_model
 from svmfast.models.expansion import Kernel
 from svmfast.models.head import Head
 from svmfast.models.routed import RoutedModel
+from svmfast.routing import flat_tree
 from svmfast.rows import Rows, as_rows
 
 no_limits_here = pytest.mark.skipif("SVMFAST_SANITIZED" in os.environ, reason="sanitizers take memory too")
@@ -250,14 +251,14 @@ def test_mutated_models_are_refused_or_answered(name):
             assert re.fullmatch(rf"{re.escape(str(path))}: .*; expected .*\n", done.stderr.decode())
 
 
-def one_hot(kernel, n):
+def one_hot(kernel, n, cells=1):
     """Return a routed model with `n` landmarks, each with one feature of its own, in columns far apart."""
     landmarks = Rows(np.arange(n + 1), np.arange(n) * 400_000 % 2**31, np.ones(n), 2**31 - 1)
     parts = {name: getattr(landmarks, name) for name in ("indptr", "indices", "values", "n_columns")}
     return {
-        **{"kind": "routed", "head": {"svm_type": "epsilon_svr"}, "kernel": kernel, "gamma": np.ones(1)},
-        **{"children": np.array([1, 0]), "centers": np.zeros((1, 1)), "landmarks": parts},
-        **{"sizes": np.array([n]), "coef": np.ones((1, n)), "rho": np.zeros((1, 1))},
+        **{"kind": "routed", "head": {"svm_type": "epsilon_svr"}, "kernel": kernel, "gamma": np.ones(cells)},
+        **{"children": flat_tree(cells), "centers": np.zeros((cells, 1)), "landmarks": parts},
+        **{"sizes": np.full(cells, n // cells), "coef": np.ones((1, n)), "rho": np.zeros((cells, 1))},
     }
 
 
@@ -282,10 +283,19 @@ CASES = {
         for words in ("info", "predict three.data", "bound-check")
         for kernel in ("laplacian", "rbf")
     },
+    "many cells": ("predict three.data", lambda: packed(one_hot("rbf", 4_000, 4_000)), 3, 80),
+    "one cell": ("predict three.data", lambda: packed(one_hot("rbf", 100_000)), 3, 120),
     "the paper's bound": ("predict --bound three.data", lambda: packed(WIDE), 4, 60),
     "many vectors": ("predict -j 4 hundred.data", lambda: (MANY + "1 \n" * 300_000).encode(), 100, 100),
 }
-ALWAYS = ["C100, hundred", "predict three.data, laplacian", "the paper's bound", "many vectors"]
+ALWAYS = [
+    "C100, hundred",
+    "predict three.data, laplacian",
+    "many cells",
+    "one cell",
+    "the paper's bound",
+    "many vectors",
+]
 
 
 @no_limits_here

@@ -85,6 +85,11 @@ def thin(model):
     return replace(model, landmarks=Rows.from_dense(np.where(few, 1.5, 0.0)))
 
 
+def apart(model):
+    """The model with gaps between its landmarks' columns, beyond those of the centers."""
+    return replace(model, landmarks=model.landmarks.renumbered(model.landmarks.indices * 4, 36))
+
+
 UNEVEN = [[1, 0, 2, 30], [0, 0, 0, 0], [3, 3, 3, 3]]
 MODELS = {
     "two classes": classes([[5, 4], [1, 0]], 3), "wide two classes": classes([[5, 4], [1, 0]], 40),
@@ -98,6 +103,7 @@ for tree in (True, False):
 for pseudo in ("poly", "triangle", None):
     model = routed(head=THREE, pseudo=pseudo)
     MODELS |= {f"{pseudo}": model, f"wide {pseudo}": wide(model), f"thin {pseudo}": thin(model)}
+    MODELS |= {f"{pseudo} apart": apart(model), f"thin {pseudo} apart": apart(thin(model))}
 MODELS["thin laplacian"] = thin(routed(kernel="laplacian"))
 
 
@@ -140,6 +146,21 @@ def test_equally_near_centers_go_to_the_first():
     router = Router.flat(np.array([[1.0, 0], [0, 1], [1, 0], [5, 5]]))
     rows = Rows.from_dense([[0, 0], [1, 0], [0, 2], [4, 6], [0.5, 0.5]])
     assert router.route(rows).tolist() == [0, 0, 1, 3, 0]
+
+
+def test_rows_beyond_single_precision_go_to_the_nearest_center():
+    """A number that is infinite there says nothing about a sum; columns of landmarks alone take no part."""
+    centers = np.tile([[-1e-5, 1.0]], (32, 1)) * np.linspace(1, 0.9, 32)[:, None]
+    centers[0] *= -1
+    head, numbers = Head("epsilon_svr"), np.arange(32.0)[:, None]
+    landmarks = [Rows.from_dense(np.eye(1, 30, i)) for i in (5, 9) * 16]
+    model = RoutedModel.flat(head, Kernel("rbf", 1.0), centers, landmarks, [np.zeros((1, 1))] * 32, numbers)
+    x = np.zeros((4, 30))
+    x[:, :2] = [[4e38, 3e38], [4e30, 3e30], [4e38, -3e38], [0, 2]]
+    x[1::2, [5, 7, 9]] = 3
+    rows = Rows.from_dense(x)
+    assert model.route(rows).tolist() == [1, 1, 0, 1]
+    assert model.decision_values(rows).tolist() == [[-1], [-1], [0], [-1]]
 
 
 def test_one_vs_rest_takes_the_largest_value_of_three_classes_without_probabilities():

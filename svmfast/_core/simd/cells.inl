@@ -8,6 +8,9 @@
 namespace svmfast::SVMFAST_ISA {
 namespace {
 
+// Numbers of a batch's rows, kernel values and sums: wide cells have fewer rows at a time, whole tiles of four.
+constexpr std::size_t BATCH_NUMBERS = 1 << 19;
+
 // Scratch of a batch of rows: the rows, kernel values and pseudo landmarks, sums of the cell's parts.
 template <class Number>
 struct Batch {
@@ -15,6 +18,7 @@ struct Batch {
     const Cells &e;
     PanelRow<Number> row[BATCH_ROWS], as_rows[BATCH_ROWS];  // also the kernel values
     std::size_t stride, share, room;                        // of kernel values; of the sums of a part, and of all
+    std::size_t rows;                                       // at most
     Aligned<Number> kernel, sums, values;                   // values: of all functions of a row
     std::vector<int> votes, open;
     Pulse pulse;
@@ -22,7 +26,8 @@ struct Batch {
     explicit Batch(const Cells &e)
         : e(e), stride(round_up(e.widest + lanes, lanes) + (e.kind == Pseudo::triangle ? e.widest + 2 * lanes : 0)),
           share(round_up(e.grouped ? e.classes - 1 : e.functions, lanes)), room(share * (e.grouped ? e.classes : 1)),
-          kernel(BATCH_ROWS * stride), sums(BATCH_ROWS * room), values(round_up(e.functions, lanes)), votes(e.classes),
+          rows(std::clamp<std::size_t>(BATCH_NUMBERS / (stride + room + e.columns) / 4 * 4, 4, BATCH_ROWS)),
+          kernel(rows * stride), sums(rows * room), values(round_up(e.functions, lanes)), votes(e.classes),
           open(e.classes) {}
 
     // The values of the first n functions of the row r -> to.
@@ -46,8 +51,8 @@ struct CellRows {
     const Cells &e;
     const Csr &rows;
     const PackedRows &packed;
-    std::size_t first;
-    Aligned<double> dense;  // for a batch
+    std::size_t first, batch;  // rows of a batch
+    Aligned<double> dense;
 
     // The row i of the block as the row `at` of a batch.
     void get(std::size_t i, std::size_t, PanelRow<float> &row) { row = packed.row[i]; }
@@ -56,12 +61,12 @@ struct CellRows {
         const std::int32_t *const columns = rows.indices + rows.indptr[first + i];
         row = {z, packed.row[i].position, packed.row[i].count, 0};
         if (e.active.plain() && (row.position || row.count == e.columns)) return;
-        if (dense.empty()) dense.resize(BATCH_ROWS * e.columns);
+        if (dense.empty()) dense.resize(batch * e.columns);
         double *const to = dense.data() + at * e.columns;
-        std::fill_n(to, e.columns, 0.0);
-        for (std::size_t k = 0; k < rows.entries(first + i); ++k)
-            if (const std::int32_t p = e.active.position(columns[k]); p >= 0) to[p] = z[k];
-        row.value = to, row.position = nullptr;
+        if (!row.position) std::fill_n(to, e.columns, 0.0);
+        for (std::size_t k = 0, kept = 0; k < rows.entries(first + i); ++k)
+            if (const std::int32_t p = e.active.position(columns[k]); p >= 0) to[row.position ? kept++ : p] = z[k];
+        row.value = to;
     }
 };
 
@@ -156,8 +161,8 @@ void part_sums(const CellNumbers<Number> &c, std::size_t count, Batch<Number> &b
 // Calls body(i, r) after the sums of each row i of the block, r of the batch, have been computed, i in order[0 .. count).
 template <class Number, class Body>
 void each_row(const Cell &cell, const CellNumbers<Number> &c, CellRows &of, const std::uint32_t *order, std::size_t count, Batch<Number> &b, Body &&body) {
-    for (std::size_t first = 0; first < count; first += BATCH_ROWS) {
-        const std::size_t here = std::min(BATCH_ROWS, count - first);
+    for (std::size_t first = 0; first < count; first += b.rows) {
+        const std::size_t here = std::min(b.rows, count - first);
         for (std::size_t r = 0; r < here; ++r) {
             of.get(order[first + r], r, b.row[r]);
             b.row[r].offset = static_cast<Number>(-cell.gamma * LOG2_E * of.packed.squared_norm[order[first + r]]);
@@ -173,6 +178,7 @@ void each_row(const Cell &cell, const CellNumbers<Number> &c, CellRows &of, cons
 template <class Place, class Body>
 void each_value(const Cell &cell, CellRows &of, const std::uint32_t *order, std::size_t count, Batch<double> &b, Place &&place, Body &&body) {
     const std::size_t functions = of.e.functions, active = cell.function.size();
+    if (!count) return;
     std::vector<double> all(functions);
     for (std::size_t p = 0; p < functions; ++p) all[p] = -cell.rho[p];
     if (!active)
@@ -244,8 +250,8 @@ std::int32_t proven_label(const Cell &cell, Rule rule, float relative, float *sc
 
 void cell_decisions(const Cells &e, const Csr &rows, const PackedRows &packed, std::size_t first,
                     const std::uint32_t *order, const std::size_t *start, double *out, std::uint8_t *near_boundary) {
-    CellRows of{e, rows, packed, first, {}};
     Batch<double> b(e);
+    CellRows of{e, rows, packed, first, b.rows, {}};
     for (std::size_t c = 0; c < e.cells.size(); ++c)
         each_value(e.cells[c], of, order + start[c], start[c + 1] - start[c], b,
                    [&](std::size_t i) { return out + (first + i) * e.functions; },
@@ -257,9 +263,9 @@ void cell_decisions(const Cells &e, const Csr &rows, const PackedRows &packed, s
 
 void cell_labels(const Cells &e, Rule rule, const Csr &rows, const PackedRows &packed, std::size_t first,
                  const std::uint32_t *order, const std::size_t *start, std::int32_t *out, std::uint8_t *near_boundary) {
-    CellRows of{e, rows, packed, first, {}};
     Batch<float> b(e);
     Batch<double> exact(e);
+    CellRows of{e, rows, packed, first, exact.rows, {}};
     std::vector<std::uint32_t> open;
     std::vector<double> values(e.functions);
     Aligned<float> scores(round_up(e.functions, WF));

@@ -7,8 +7,8 @@ namespace {
 
 // Rows of which the numbers are put in place before vectors load them, and such numbers.
 constexpr std::size_t PLACED_ROWS = 16, PLACED_NUMBERS = 16384;
-// Where squares leave the range of doubles, norms are not known.
-constexpr double LEAST_NORM = 1e-140;
+// Where squares leave the range of doubles, norms are not known; beyond the other, sums leave the range of floats.
+constexpr double LEAST_NORM = 1e-140, LONGEST_ROW = 0x1p100;
 
 // One row of many: where its numbers in double precision are, and its squared norm, of which each lane takes every W-th
 // column; the sum does not depend on zeros that are stored.
@@ -124,11 +124,18 @@ void pack_rows(const Csr &rows, const ActiveColumns &columns, double factor, std
 void nearest_centers(const CenterTable &t, const PackedRows &packed, double factor, const std::size_t *which,
                      std::size_t n, std::int32_t *nearest) {
     const std::size_t lanes = t.centers.lanes;
+    const std::size_t depth = t.centers.depth;
     PanelRow<float> row[BATCH_ROWS];
     Aligned<float> scores(BATCH_ROWS * lanes);
     for (std::size_t begin = 0; begin < n; begin += BATCH_ROWS) {
         const std::size_t here = std::min(n - begin, BATCH_ROWS);
-        for (std::size_t i = 0; i < here; ++i) row[i] = packed.row[which ? which[begin + i] : begin + i];
+        for (std::size_t i = 0; i < here; ++i) {
+            row[i] = packed.row[which ? which[begin + i] : begin + i];
+            // Columns of landmarks follow those of the centers.
+            while (row[i].position && row[i].count &&
+                   static_cast<std::size_t>(row[i].position[row[i].count - 1]) >= depth)
+                --row[i].count;
+        }
         multiply(t.centers, row, here, scores.data(), lanes);
         for (std::size_t i = 0; i < here; ++i) {
             const float *const score = scores.data() + i * lanes;
@@ -136,7 +143,8 @@ void nearest_centers(const CenterTable &t, const PackedRows &packed, double fact
             for (std::size_t at = WF; at < lanes; at += WF) least = minimum(least, load(score + at));
             // Twice the error of a sum with this many terms, each of which has been rounded twice.
             const double norm = packed.norm[which ? which[begin + i] : begin + i];
-            const double length = norm >= LEAST_NORM || row[i].count == 0 ? factor * norm : HUGE_VAL;
+            const double size = norm >= LEAST_NORM || row[i].count == 0 ? factor * norm : HUGE_VAL;
+            const double length = size <= LONGEST_ROW ? size : HUGE_VAL;
             const double terms = static_cast<double>(row[i].count) + 8;
             const double spread = 2.2 * 0x1p-24 * terms * (t.largest_offset + 1.01 * length * t.longest) + 1e-30;
             nearest[begin + i] = only_candidate(score, lanes, smallest(least) + 1.001f * static_cast<float>(spread));
