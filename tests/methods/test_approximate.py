@@ -138,6 +138,16 @@ def test_no_error_exceeds_its_bound(seed, gamma, cells, order, classes):
     assert (made.head.predict(values)[certified] == made.head.predict(truth)[certified]).all()
 
 
+def test_columns_that_the_model_lacks_count_in_the_validity_bound():
+    made, _ = approximate(read_model("photos_c_rbf"))
+    given = read_rows("photos.test")[0].to_dense(15)[:200]
+    inside = made.inside_bound(Rows.from_dense(given))
+    for beyond, expected in ((1e-9, inside), (1e9, np.zeros(200, bool))):
+        wider = np.hstack([given, np.full((200, 3), beyond)])
+        np.testing.assert_array_equal(made.inside_bound(Rows.from_dense(wider)), expected)
+    assert 0 < inside.mean()
+
+
 def test_auto_takes_the_expansion_of_least_work():
     exact, rows = clustered(m=1400)
     one, many = (approximate(exact, order=2, cells=cells, data=rows, force=True)[1] for cells in (1, 64))

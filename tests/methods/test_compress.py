@@ -142,6 +142,10 @@ def test_memory_is_checked():
     for start, message in (("lars", "starting from lars needs 74,664"), ("kmeans", "moving 20 vectors of")):
         with pytest.raises(MemoryLimitError, match=message):
             Compressor(exact("breast_c_rbf"), options=CompressOptions(start=start, memory=1000)).compress(20)
+    for memory, names in ((74_663, ["kmeans"]), (74_664, ["kmeans", "lars"])):
+        assert (
+            Compressor(exact("breast_c_rbf"), options=CompressOptions(memory=memory))._start_names() == names
+        )
 
 
 # --- the command ---

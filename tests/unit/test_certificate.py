@@ -262,6 +262,9 @@ def test_the_default_tolerance_is_a_share_of_the_spread_of_values():
 def test_gamma_max_of_model_and_data():
     assert gamma_max(14) == pytest.approx(1 / 56)  # every row of Adult has at most 14 ones
     assert gamma_max(0.0) == math.inf
+    for norms in ((-1.0,), (1.0, -1.0)):
+        with pytest.raises(OptionError, match="must not be negative"):
+            gamma_max(*norms)
     assert inside_bound(0.25, 1.0, np.array([0.99, 1.0])).tolist() == [True, False]
     for gamma in (1e-300, 1e300, 1.7e308):
         # With a zero vector, and at half and at twice the norm of the bound.
