@@ -145,7 +145,7 @@ def test_columns_that_the_model_lacks_count_in_the_validity_bound():
     for beyond, expected in ((1e-9, inside), (1e9, np.zeros(200, bool))):
         wider = np.hstack([given, np.full((200, 3), beyond)])
         np.testing.assert_array_equal(made.inside_bound(Rows.from_dense(wider)), expected)
-    assert 0 < inside.mean()
+    assert inside.mean() > 0
 
 
 def test_auto_takes_the_expansion_of_least_work():

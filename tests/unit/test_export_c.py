@@ -18,8 +18,10 @@ from program import data, model
 
 import svmfast
 from svmfast.exports.accuracy import Accuracy, CheckedRows, Settings
+from svmfast.exports.c_answer import label_type
 from svmfast.exports.computation import computation_of
 from svmfast.exports.languages import LANGUAGES
+from svmfast.models.head import Head
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling
 from svmfast.rows import as_rows
@@ -244,3 +246,8 @@ def test_onnx_gives_the_names_back(text):
     [strings] = [one for one in found.graph.initializer if one.string_data]
     assert [one.decode() for one in strings.string_data] == names[:3]
     assert [one.op_type for one in found.graph.node] == [one.op_type for one in plain.graph.node]
+
+
+@pytest.mark.parametrize(("label", "c_type"), [(-32767, "int"), (32768, "int32_t"), (-(2**31), "int64_t")])
+def test_the_type_of_labels_holds_the_largest(label, c_type):
+    assert label_type(Head("c_svc", labels=np.array([1, label]))) == c_type
