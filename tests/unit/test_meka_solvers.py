@@ -88,6 +88,10 @@ def test_bases_are_orthonormal_and_reproduced_for_new_rows_for_any_number_of_thr
         np.testing.assert_allclose(GAUSS.matrix(x, landmarks) @ meka.projections[s], basis, atol=1e-6)
 
 
+def test_rows_without_columns_have_one_center():
+    assert kmeans_centers(Rows.from_dense(np.zeros((4, 0))), 2).shape == (1, 0)
+
+
 def test_strategies_spread_the_ranks():
     rng = np.random.default_rng(3)
     x = [rng.normal(size=(n, 4)) * s + 20 * i for i, (n, s) in enumerate([(40, 0.01), (120, 1), (240, 1)])]
