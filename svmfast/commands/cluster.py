@@ -16,7 +16,7 @@ from typing import Any
 from svmfast import __version__
 from svmfast.commands.many import FileResult
 from svmfast.commands.predictor import Predictor
-from svmfast.errors import MissingPackageError, OptionError, SvmfastError, WriteError
+from svmfast.errors import MissingPackageError, SvmfastError, WriteError
 from svmfast.evaluation.prediction_report import PredictionReport
 from svmfast.options import Reading
 from svmfast.progress import Listener
@@ -41,13 +41,13 @@ def _connected(package: Any, address: str) -> Iterator[Any]:
     """
     with contextlib.ExitStack() as stack:
         if address.startswith(_LOCAL):
-            number = address.removeprefix(_LOCAL)
-            if not (number.isascii() and number.isdigit() and int(number) > 0):
-                raise OptionError(f"`dask` is '{address}'; expected a scheduler's address, or local:N")
             # One thread per worker, so that workers do not compete for cores.
             cluster = stack.enter_context(
                 package.LocalCluster(
-                    n_workers=int(number), threads_per_worker=1, dashboard_address=None, silence_logs=50
+                    n_workers=int(address.removeprefix(_LOCAL)),
+                    threads_per_worker=1,
+                    dashboard_address=None,
+                    silence_logs=50,
                 )
             )
             client = stack.enter_context(package.Client(cluster))

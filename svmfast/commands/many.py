@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -127,6 +128,8 @@ def predict_files(
     paths, folder = [os.fspath(path) for path in data], os.fspath(folder)
     if "-" in paths:
         raise OptionError("standard input has no name to derive an output's name from; give files")
+    if how.dask is not None and not re.fullmatch(r"local:[1-9][0-9]{0,5}|(?!local:).*", how.dask):
+        raise OptionError(f"`dask` is '{how.dask}'; expected a scheduler's address, or local:N")
     predictor = Predictor(model, listener=listener, scale=reading.scale, **vars(predicting))
     reading = replace(reading, scale=None)
     jobs = planned(paths, folder, SUFFIX if how.suffix is None else how.suffix, how.relative_to)

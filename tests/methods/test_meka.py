@@ -14,17 +14,19 @@ from sklearn.svm import SVC
 from two_moons import kernel
 
 from svmfast import meka
+from svmfast.errors import MemoryLimitError
 from svmfast.formats.model_files import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
 from svmfast.methods.common.problem import Problem
 from svmfast.methods.meka import MekaOptions
-from svmfast.methods.meka.approximation import approximate_kernel, triangle_bytes
+from svmfast.methods.meka.approximation import approximate_kernel, clustered, triangle_bytes
 from svmfast.methods.meka.error import kernel_error, positive_repair
 from svmfast.methods.meka.fit import fit
 from svmfast.methods.meka.solve import meka_svc
 from svmfast.methods.method import Setting
 from svmfast.methods.train.training import TrainOptions, train
+from svmfast.rows import Rows
 from svmfast.solvers.kernel_clusters import kmeans_centers, partition
 
 
@@ -51,6 +53,18 @@ def test_full_rank_is_kernel_ridge_regression_in_each_cluster(changes, tolerance
         local = KernelRidge(alpha=0.3, kernel=kind, gamma=0.1).fit(x[own == cell], y[own == cell] - y.mean())
         expected = local.predict(test.to_dense(10)[cells == cell]) + y.mean()
         np.testing.assert_allclose(values[cells == cell, 0], expected, rtol=tolerance)
+
+
+def test_the_memory_is_checked_before_rows_are_clustered_by_the_seed():
+    rows, phases = Rows.from_dense(np.random.default_rng(1).normal(size=(400, 3))), []
+    setting = Setting(threads=1, progress=lambda done, total, phase: phases.append(phase))
+    for memory, reached in ((1000, []), (2**30, ["clusters"])):
+        try:
+            found = [clustered(rows, settings(seed=i, memory=memory), "svc", 1, setting) for i in (1, 2)]
+            assert not np.array_equal(found[0].centers, found[1].centers)
+        except MemoryLimitError:
+            assert memory == 1000
+        assert phases[:1] == reached
 
 
 def test_cross_validation_chooses_the_best_parameters():
