@@ -278,8 +278,7 @@ std::vector<std::uint32_t> double_rows(const Expansion &e, const RowBlock &rows,
         const Rounding error = rounding(e.kind, e.gamma, e.coef0, e.degree, e.n, e.max_entries + rows.entries(r),
                                         e.max_norm, b.rows.squared_norm[r]);
         bool sure = !rbf || error.small();
-        for (std::size_t p = 0; p < e.functions; ++p)  // without coefficients: -rho in any order
-            sure &= e.coef_l1[p] == 0 || proves_sign(value[p], error.of(e.coef_l1[p], e.rho[p]));
+        for (std::size_t p = 0; p < e.functions; ++p) sure &= proves_sign(value[p], error.of(e.coef_l1[p], e.rho[p]));
         if (!sure) near_boundary.push_back(static_cast<std::uint32_t>(r));
         if (!errors) continue;
         each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {
