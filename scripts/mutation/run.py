@@ -23,6 +23,7 @@ release since 2022. Mull changes what Clang compiles and expects tests in C++; o
 """
 
 import argparse
+import os
 import pickle
 import sys
 import threading
@@ -71,6 +72,8 @@ def arguments():
     found = parser.parse_args()
     if not found.list and found.work is None:
         parser.error("--work is needed")
+    if not found.list and os.geteuid() == 0:
+        parser.error("run it as an ordinary user: as root a changed program may overwrite even /dev/null")
     return found
 
 
