@@ -16,7 +16,7 @@
     tip.style.top = `${box.bottom + 8 + scrollY}px`;
   };
   const hide = () => { tip.style.display = "none"; };
-  // From left to right; the tab key stops at the recommended mark, or the first, and arrow keys go on from there.
+  // Marks from left to right. The tab key reaches the recommended one, or else the first; arrow keys move between them.
   const across = (mark) => mark.getBoundingClientRect().left;
   const marks = all(".mark").sort((a, b) => across(a) - across(b));
   const chosen = marks.find((mark) => mark.querySelector(".chosen")) ?? marks[0];

@@ -163,6 +163,7 @@ class LabelDecider {
 
     // Which class of the pair i < j wins: 0 the first, 1 the second, -1 not proven.
     std::int32_t pair(std::size_t row, std::size_t i, std::size_t j, const float *kernel) {
+        // Without coefficients the value is -rho: where this precision answers, no kernel value overflows in LIBSVM.
         if (s.e.coef_l1[number(i, j)] == 0) return votes_for_first(-s.e.rho[number(i, j)]) ? 0 : 1;
         return side(pair_value(i, j, kernel), pair_reach(row, i, j, kernel));
     }
