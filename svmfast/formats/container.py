@@ -15,6 +15,7 @@ from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
 from svmfast.errors import ModelContentError, ModelFormatError, OptionError, UnsupportedError
 from svmfast.foreign import foreign
@@ -71,8 +72,8 @@ def _element_types(kind: Any, count: int) -> tuple[Any, ...]:
 
 def _described(name: str, kind: Any, value: Any, parts: list[bytes]) -> Any:
     """A value as JSON; the numbers of arrays are added to `parts`."""
-    if get_origin(kind) is np.ndarray:
-        expect(name, value.dtype == _dtype(kind), f"an array of {value.dtype}", f"{_dtype(kind)}")
+    if numbers := _dtype(kind):
+        expect(name, value.dtype == numbers, f"an array of {value.dtype}", f"{numbers}")
         expect(name, bool(np.isfinite(value).all()), "nan or inf among the numbers", "finite numbers")
         parts.append(value.astype(value.dtype.newbyteorder("<"), order="C", copy=False).tobytes())
         return {"dtype": value.dtype.name, "shape": list(value.shape)}
@@ -95,8 +96,12 @@ def _described(name: str, kind: Any, value: Any, parts: list[bytes]) -> Any:
     return found
 
 
-def _dtype(kind: Any) -> np.dtype[Any]:
-    found: np.dtype[Any] = np.dtype(get_args(get_args(kind)[1])[0])
+def _dtype(kind: Any) -> np.dtype[Any] | None:
+    """The type of an array's numbers; None if `kind` is no array."""
+    if get_origin(kind) not in (np.ndarray, NDArray):  # the latter is an alias before NumPy 2.5
+        return None
+    numbers = get_args(kind)[-1]
+    found: np.dtype[Any] = np.dtype(get_args(numbers)[0] if get_origin(numbers) is np.dtype else numbers)
     return found
 
 
@@ -186,8 +191,8 @@ class _Reader:
 
     def read(self, name: str, kind: Any, tree: Any) -> Any:
         """The value that `tree` describes."""
-        if get_origin(kind) is np.ndarray:
-            return self._array(name, _dtype(kind), **tree)
+        if numbers := _dtype(kind):
+            return self._array(name, numbers, **tree)
         if get_origin(kind) is Mapping:
             return _origin(tree)
         if get_origin(kind) is tuple:
