@@ -167,7 +167,7 @@ def _new_encoder(packing: str) -> Any:
     if module is None:
         raise OptionError(
             "a name that ends in .zst selects zstd, for which no module is installed; "
-            "install zstandard, or write .gz, .xz or .bz2"
+            "pip install 'svmfast[zstd]', or write .gz, .xz or .bz2"
         )
     encoder = module.ZstdCompressor()
     return encoder.compressobj() if module.__name__ == "zstandard" else encoder

@@ -181,7 +181,7 @@ class Source(Closing):
     def _new_decoder(self) -> Any:
         decoder = new_decoder(str(self._packing))
         if decoder is None:
-            expected = f"{_PLAIN_OR_PACKED}; install zstandard to read it"
+            expected = f"{_PLAIN_OR_PACKED}; pip install 'svmfast[zstd]'"
             raise self._damaged(f"packed with {self._packing}", expected)
         return decoder
 
