@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from command import ran, report, svmfast
 from every_command import RUNS, words
-from program import data, model
+from program import data, lines_of, model
 from table_files import columns_of, read, write
 
 import svmfast as package
@@ -131,22 +131,7 @@ def models(tmp_path_factory):
 
 
 #: Commands that read a model {m} and a table {a}, or two; {f} is made from the model, {o} an output.
-ONE_TABLE = (
-    "compare {m} {m} --data {a}",
-    "bound-check --model {m} {a}",
-    "approximate {m} --data {a} --order 2 -o {o}",
-    "compress {m} --data {a} --sv 20 -o {o}",
-    "cascade {f} {m} --max-diff 20% --data {a} -o {o}",
-    "dcpred {a} --from {m} -o {o}",
-    "export {m} --test {a} -o {o}.h",
-    "frontier {m} --data {a} -o {o} --methods linear --time-limit 60",
-)
-TWO_TABLES = (
-    "approximate {m} --data {a} --data {b} --order 2 -o {o}",
-    "compress {m} --data {a} --data {b} --sv 20 -o {o}",
-    "cascade {f} {m} --data {a} --data {b} -o {o}",
-    "frontier {m} --data {a} --test {b} -o {o} --methods linear --time-limit 60",
-)
+ONE_TABLE, TWO_TABLES = lines_of("one table"), lines_of("two tables")
 
 
 @pytest.mark.parametrize("line", ONE_TABLE)

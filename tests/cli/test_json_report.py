@@ -10,7 +10,7 @@ from command import ran, svmfast
 from every_command import COMMAND_OF, INPUTS, RUNS, inputs, outputs, words
 from json_schema import faults
 from meaning import FROZEN
-from program import PROGRAM, ROOT, data, model, nobody
+from program import PROGRAM, ROOT, data, lines_of, model, nobody
 from program import svmfast as program
 
 from svmfast import __version__
@@ -26,17 +26,7 @@ PLACES |= {
     "SCALED": FROZEN / "1.0/scaled_polynomial.model",
 }
 #: Runs with keys that the quick runs lack: scores, other models, other data.
-MORE = (
-    "train -v 3 ROWS",
-    "train -v 3 -s 3 D",
-    "bound-check ROWS",
-    "info OURS",
-    "info POLYNOMIAL",
-    "info SCALED",
-    "predict D R OUT",
-    "compare R R --repeats 1 --data D",
-    "approximate EXACT -o OUT --certificate none",
-)
+MORE = lines_of("keys")
 
 
 def check(text, command):

@@ -10,22 +10,14 @@ import pytest
 from command import svmfast
 from every_command import INPUTS, RUNS
 from nightly import nightly_but
-from program import PROGRAM, data, model
+from program import PROGRAM, data, lines_of, model
 
 from svmfast import _core
 from svmfast.cli import main
 
-#: Runs with other code or other output than the quick run of every command.
-MORE = {
-    "predict": "predict -b 1 --decision-values TEST EXACT OUT",
-    "train, silently": "train TRAIN -q -o OUT",
-    "budget-train, probabilities": "budget-train TRAIN OUT -g 0.5 -B 5 -b 1",
-    "compress, unscaled": "compress EXACT --sv 6 --data TRAIN --iterations 20 -o OUT",
-    "approximate, embedding": "approximate EXACT --order 2 --embed-exact -o OUT",
-    "approximate, searching": "approximate EXACT --cells 3 --order auto --force --data TRAIN -o OUT",
-    # COARSE differs so often that the exact model is needed.
-    "cascade, unscaled": "cascade COARSE EXACT --data TRAIN --max-diff 4% --force -o OUT",
-}
+#: Runs with other code or other output than the quick run of every command. COARSE differs so often that a
+#: cascade needs the exact model.
+MORE = lines_of("determinism")
 #: Files are written to OUT and SAVED; printed text is compared as well.
 COMMANDS = {
     **{name: RUNS[name] for name in (*main.commands(), "dcpred from a model")},

@@ -77,6 +77,12 @@ def model(name):
     return FIXTURES / "models" / f"{name}.model"
 
 
+def lines_of(table):
+    """The command lines of a table in tests/commands.tsv, by their names, or by themselves."""
+    rows = [row.split("\t") for row in (ROOT / "tests" / "commands.tsv").read_text().splitlines()]
+    return {name or line: line for of, name, line in rows if of == table}
+
+
 def words_of(line):
     """The words of a command line, in which data/ and models/ are the fixtures'."""
     return [str(FIXTURES / one) if one.startswith(("data/", "models/")) else one for one in line.split()]
