@@ -14,7 +14,7 @@ import pytest
 from command import ran, report, svmfast
 from every_command import RUNS, outputs
 from golden import manifest
-from program import FIXTURES, PROGRAM, data, model, started
+from program import FIXTURES, PROGRAM, data, lines_of, model, started
 
 import svmfast as package
 from svmfast.errors import MemoryLimitError
@@ -176,17 +176,8 @@ def test_the_warning_for_scaled_rows_does_not_suggest_a_range_file(tmp_path):
     assert "--scale" not in line
 
 
-#: Commands that read rows; {o} is an output.
-WARNING = (
-    "predict {raw} {m} {o}",
-    "predict {raw} {f} {o}",
-    "bound-check {raw} --model {m}",
-    "compress {m} --sv 4 --data {raw} -o {o} --iterations 2 --start kmeans",
-    "approximate {m} --data {raw} -o {o}",
-    "dcpred {raw} -o {o} --from {m} --iterations 0",
-    # Its candidates are separate commands, each of which would warn.
-    "frontier {m} --data {raw} --test {other} --methods linear -o {o}",
-)
+#: Commands that read rows; {o} is an output. Those that frontier runs would warn, too.
+WARNING = [*lines_of("warning")]
 
 
 @pytest.mark.parametrize("line", WARNING)
@@ -245,6 +236,12 @@ def test_random_rows_are_scaled_to_svm_scales_bytes(seed, tmp_path):
             done = subprocess.run([*program, *words], cwd=tmp_path, capture_output=True, check=True)
             found.append((done.stdout, done.stderr, (tmp_path / "ranges").read_bytes()))
         assert found[0] == found[1]
+
+
+def test_of_equal_zeros_the_range_file_has_the_later_one(tmp_path):
+    (tmp_path / "rows").write_bytes(b"1 1:-1 2:1 3:-1 4:1\n1 1:0 2:0 3:-0 4:-0\n1 1:-0 2:-0 3:0 4:0\n")
+    ran("scale", "-s", tmp_path / "ranges", tmp_path / "rows")
+    assert (tmp_path / "ranges").read_bytes() == b"x\n-1 1\n1 -1 -0\n2 -0 1\n3 -1 0\n4 0 1\n"
 
 
 def test_pipes_packed_files_and_named_outputs(tmp_path):

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from golden import manifest
@@ -119,9 +120,12 @@ def test_a_pipe_and_a_link_named_svm_predict(tmp_path):
 def test_a_signal_leaves_no_file(tmp_path):
     rows = tmp_path / "rows"
     rows.write_bytes(ROWS.read_bytes() * 300)
-    with subprocess.Popen([NATIVE, "-j", "1", rows, PHOTOS[1], tmp_path / "out"]) as running:
+    with subprocess.Popen([NATIVE, rows, PHOTOS[1], tmp_path / "out"]) as running:
         while running.poll() is None and len(list(tmp_path.iterdir())) == 1:
             time.sleep(0.002)
+        # OMP_NUM_THREADS is 1.
+        for _ in range(100 * Path("/proc/self/task").exists()):
+            assert len(os.listdir(f"/proc/{running.pid}/task")) == 1
         running.send_signal(signal.SIGTERM)
         assert running.wait(20) == 128 + signal.SIGTERM
     assert list(tmp_path.iterdir()) == [rows]

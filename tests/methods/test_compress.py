@@ -112,6 +112,13 @@ def test_coefficients_are_those_of_least_squares_where_these_are_better():
     assert compressor.choose.error(best) < 0.8 * compressor.choose.error(found)
 
 
+def test_values_of_median_size_have_half_the_weight_of_those_on_the_boundary():
+    """One-class values have no margin whose size is known."""
+    split = (compressor := Compressor(exact("normal_one_rbf_prob"), *rows("normal.train"), QUICK)).split.fit
+    size, weight = np.abs(split.exact[:, 0]), compressor.fit.weight[:, 0] / split.times
+    np.testing.assert_allclose(weight, 1 / (1 + (size / np.median(size)) ** 2))
+
+
 @pytest.mark.parametrize("block", [1, 7, 1000])
 def test_sample_does_not_depend_on_blocks(block):
     z = Rows.from_dense(np.arange(1, 501.0)[:, None])

@@ -1,17 +1,20 @@
 """The candidates of ``svmfast frontier``: plan, turns, and records, which if damaged are made again."""
 
+import csv
 import hashlib
 import json
 import os
 import shutil
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from frontier_runs import BREAST, TEST, frontier
 from program import data, model
 
 from svmfast.cli.main import run
+from svmfast.errors import OptionError
 from svmfast.formats.model_files import load_model
 from svmfast.frontiers.child import Failed, make
 from svmfast.frontiers.folder import MadeRecord, RunFolder
@@ -31,6 +34,9 @@ def test_only_a_negative_answer_is_final(tmp_path, monkeypatch):
     with pytest.raises(Failed, match="was killed by signal 9") as killed:
         make(["info", "nowhere"], 60)
     assert [one.value.negative for one in (refused, negative, killed)] == [False, True, False]
+    monkeypatch.undo()
+    begin = time.perf_counter()
+    assert 0 < make(["info", str(BREAST[0])], 60) <= time.perf_counter() - begin
 
 
 def candidates(names):
@@ -38,36 +44,20 @@ def candidates(names):
     return [CandidateCommand(name, method, int(level), ()) for name, method, level in parts]
 
 
-TEN = "slow-0 b-0 b-1 b-2 b-3 b-4 b-5 b-6 slow-0-too b-7"
+with Path(__file__).with_name("shared_time.tsv").open(newline="") as table:
+    SHARED = list(csv.reader(table, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
-@pytest.mark.parametrize(
-    ("names", "needs", "limit", "given", "late"),
-    [
-        ("a-0 a-1 a-2 a-3 a-4 a-5", {}, 100, "a-0 50 a-1 60 a-2 75 a-3 100 a-4 100 a-5 100", ""),
-        # No candidate starts with less than 2 s.
-        ("a-0", {}, 2, "a-0 2", ""),
-        ("a-0", {}, 1.9, "", "a-0: not tried within the time limit"),
-        # Where a candidate took too long, others no cheaper wait; it has the rest if that is much more.
-        (TEN, {"slow": 40}, 100,
-         "slow-0 30 b-0 23.3 b-1 26.2 b-2 30 b-3 35 b-4 35 b-5 35 b-6 35 b-7 35 slow-0 70 slow-0-too 30",
-         "slow-0-too: not finished within 30 s"),
-        ("slow-0 b-0 b-1 b-2 b-3 b-4 b-5", {"slow": 1e9}, 100,
-         "slow-0 42.9 b-0 28.6 b-1 28.6 b-2 28.6 b-3 28.6 b-4 28.6 b-5 28.6",
-         "slow-0: not finished within 43 s"),
-        ("slow-0 b-0 slow-1 b-1", {"slow": 1e9}, 1000, "slow-0 500 b-0 250 b-1 250 slow-1 500",
-         "slow-0: not finished within 500 s; slow-1: not finished within 500 s"),
-        # No method uses all the time while others wait; one that is left alone may.
-        ("a-3 a-1 b-0 a-2 b-1", {"a": 1e9, "b": 1}, 100, "a-3 50 b-0 25 b-1 24 a-1 48",
-         "a-3: not finished within 50 s; a-1: not finished within 48 s; "
-         "a-2: not tried within the time limit"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(SHARED[0], SHARED[1:])
 def test_time_is_shared(names, needs, limit, given, late, monkeypatch):
-    """`needs`: the seconds that a method's candidates need, which `limit` divides among them."""
-    clock, turns = [0.0], []
+    """`needs`: the seconds that a method's candidates need, which `limit` divides among them.
+
+    No candidate starts with less than 2 s. Where one took too long, others of its method that are no cheaper
+    wait; it has the rest if that is much more. No method uses all the time while others wait.
+    """
+    clock, turns, needs = [0.0], [], json.loads(needs)
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    schedule = Schedule(candidates(names), limit)
+    schedule = Schedule(candidates(names), float(limit))
     for one, seconds in schedule.turns():
         turns.append(f"{one.name} {seconds:.3g}")
         need = needs.get(one.method, 0.0)
@@ -101,6 +91,27 @@ def test_the_plan(name):
     more = [one for one in limited if one.name not in names]
     assert len(limited) == len(found) + len(more)
     assert [one for one in more if one.method == "compress" and "5000" in one.arguments]
+    for most in (5000, 50_000):
+        request = replace(given, max_bytes=most)
+        (sized,) = {one.name for one in plan(request, ["meka"])[0]} - names
+        clusters, rank = map(int, sized.removeprefix("meka-").split("x"))
+        assert clusters * rank <= request.vectors < clusters * (rank + 1)
+        assert clusters in (1, 8, request.vectors // 16)
+        assert rank >= min(16, request.vectors)
+
+
+@pytest.mark.parametrize(("limit", "kept"), [("100", 15), ("1000", 60)])
+def test_the_last_minute_is_for_timing(limit, kept, monkeypatch, tmp_path):
+    """15 % of the time limit, at most a minute."""
+
+    def begin(request, progress):
+        assert request.end - time.monotonic() == pytest.approx(float(limit), abs=30)
+        assert request.end - request.deadline == pytest.approx(kept)
+        raise OptionError("enough")
+
+    monkeypatch.setattr("svmfast.frontiers.run.FrontierRun", begin)
+    words = [*map(str, (*BREAST, *TEST)), "--time-limit", limit, "-o", str(tmp_path / "dir")]
+    assert run(["frontier", *words]) == 2
 
 
 def test_methods_for_other_models_are_left_out():

@@ -18,6 +18,7 @@ from svmfast.errors import ModelContentError, OptionError, UnsupportedError
 from svmfast.formats.answers import OutputColumns, lines
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.model_files import load_model, save_model
+from svmfast.formats.svmlight import write_svmlight
 from svmfast.kernels import Kernel
 from svmfast.models.answer import Answer
 from svmfast.models.expansion import KernelExpansion
@@ -97,6 +98,15 @@ def test_labels_and_probabilities_are_libsvms(name, tmp_path):
         alone = [head.probabilities(decisions[i : i + 1]) for i in range(len(decisions))]
         for other in (np.concatenate(alone), head.probabilities(np.asfortranarray(decisions))):
             np.testing.assert_array_equal(estimates, other)
+        if head.n_functions == 0:
+            return
+        # The native path from file to file.
+        files = [os.fsencode(one) for one in (tmp_path / "rows", path, tmp_path / "out")]
+        write_svmlight(files[0].decode(), Rows.from_dense(np.nan_to_num(decisions)), np.zeros(len(decisions)))
+        _core.predict_plain([b"-q", b"-b", b"1", *files])
+        printed = np.loadtxt(files[2].decode(), skiprows=1, ndmin=2)
+        known = np.isfinite(decisions).all(axis=1)
+        np.testing.assert_allclose(printed[known], expected[known, : 1 + head.n_classes], rtol=1e-5)
 
 
 def test_regression_answers_the_value():

@@ -146,7 +146,7 @@ def test_numbers_are_printed_as_c_prints_them(seed):
     assert _core.round_digits(values, 8).tobytes() == eight_digits.tobytes()
 
 
-OTHERS = "nan inf -inf infinity 0x10 1_0 1e 1e+ --1 +-1 1f 1.2.3 \u0661"
+OTHERS = f"nan inf -inf infinity 0x10 1_0 1e 1e+ --1 +-1 1f 1.2.3 \u0661 1{'0' * 400}e-20"
 
 
 @settings(max_examples=6 * settings.default.max_examples)

@@ -241,6 +241,11 @@ def test_every_row_a_landmark_is_kernel_ridge_regression():
     features = leaf.cell_features(x, at)
     for root in (leaf.feature_root(x, features, 0.4, rng), leaf.penalty_root(at)):
         np.testing.assert_allclose(features @ root @ root.T @ features.T, k, atol=1e-5)  # Nystrom on all rows
+    # One of 413 rows is left out of the block, and nothing else changes.
+    many = rng.normal(size=(413, 3))
+    few = leaf.cell_features(many, replace(at, vectors=x[:3], coef=np.zeros((1, 3))))
+    whole, part = (leaf.feature_root(many[:n], few[:n], 0.4, rng) for n in (412, 413))
+    np.testing.assert_allclose(whole @ whole.T, part @ part.T, rtol=0.02, atol=0.02)
     of_pairs = leaf.penalty_root(cell(q=4))[7:]
     np.testing.assert_allclose(of_pairs @ of_pairs.T, np.eye(4))
     coef, rho = leaf.solve_linear(features, root, (y - y.mean())[:, None], np.ones(80), 5.0, False)

@@ -199,6 +199,18 @@ def test_native_bounds_and_values(about, density):
         assert np.array_equal(alone, [values[i : i + 1], bounds[i : i + 1]])
 
 
+@pytest.mark.parametrize("degrees", [[1.0, 0.0], [0.0, 1.0]])
+def test_bounds_where_the_norms_of_row_and_center_cancel(degrees):
+    """Of the distance only an interval is known: the factor is that of its lower end, r the upper one."""
+    d, far = 100, 2.0**20  # many features, so that short rows stay sparse
+    center, z = np.eye(1, d) * far, np.eye(1, d) * (far + np.array([[0.0], [0.25], [0.5], [1.0]]))
+    numbers = {"bound_degrees": np.array([[degrees]]), "bound_rest": np.zeros((1, 1, 5)), "gamma": 1.0}
+    made, rows = one_function(d, 1, np.zeros(d + 1), "zero", center, **numbers), Rows.from_dense(z)
+    found, exact = made.certified_values(rows)[1], slow_bounds(made, rows)
+    assert (found >= exact * (1 - 1e-12)).all()
+    assert found[2:] == pytest.approx(exact[2:], rel=0.2)
+
+
 def test_rows_too_long_are_not_certified():
     model = exact_model(7, 2, 5, 3, 0.1)
     made = in_cells(model, np.zeros((1, 3)), np.array([[2]]), "centre")

@@ -150,9 +150,9 @@ def test_early_stop(errors, best_iteration, stops_at):
     assert (best.best, stopped) == (sets[best_iteration], stops_at)
 
 
-def starting(how, count, width=2, gamma=0.5):
+def starting(how, count, width=2, gamma=0.5, second=1.0):
     rng = np.random.default_rng(2)
-    sv, coef = rng.normal(size=(60, 3)), rng.normal(size=(2, 60))[:width]
+    sv, coef = rng.normal(size=(60, 3)), rng.normal(size=(2, 60))[:width] * [[1.0], [second]][:width]
     options = {"n_columns": 3, "seed": 1, "memory": 1 << 30}
     return sv, coef, start_vectors(how, Kernel("rbf", gamma), Rows.from_dense(sv), coef, count, **options)
 
@@ -177,3 +177,5 @@ def test_lars_takes_what_scikit_learn_takes_from_omega():
     aim[used] = (c * basis.T @ (gram @ (gram @ coef[0])))[used] / np.sqrt(values[used])
     _, active, _ = lars_path(omega / np.linalg.norm(omega, axis=0), aim, max_iter=5, method="lar")
     np.testing.assert_array_equal(found, sv[np.sort(active[:5])])
+    # A function without coefficients takes no turn.
+    np.testing.assert_array_equal(found, starting("lars", 5, gamma=2.0, second=0.0)[-1])

@@ -10,7 +10,7 @@ from sealing import packed, unpacked
 
 import svmfast
 from svmfast import errors
-from svmfast._core import round_digits
+from svmfast._core import ScalingMap, round_digits
 from svmfast.formats.model_files import load_model, model_bytes, open_model
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.expansion import KernelExpansion
@@ -117,6 +117,9 @@ def test_labels_offsets_equality_and_overflow():
     rows = Rows.from_dense([[1, 2, 3], [1, 1e10, 3]])
     with pytest.raises(errors.NotFiniteError, match=r"^row 2: the scaled value of feature 2 leaves the "):
         Scaling(np.zeros(3), np.array([1, 1e300, 1])).apply(rows)
+    for digits in (-1, 18):
+        with pytest.raises(ValueError, match="0 to 17 digits"):
+            ScalingMap(zeros, ones, False, 0, 0, -np.inf, np.inf, digits)
 
 
 ONE, TWO = (np.ones(n) for n in (1, 2))
