@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,6 @@ class PredictionReport(Figures):
     model: Model
     #: What is predicted besides labels.
     columns: Columns = LABELS
-    _: KW_ONLY
     #: Whether the rows have labels.
     labelled: bool = True
     #: Whether an exact model answers the rows that are not certified.
