@@ -110,8 +110,8 @@ def test_the_papers_figures_are_measured():
 def test_a_script_runs_on_the_fixtures(script, words, count):
     if shutil.which("svm-scale") is None:
         pytest.skip("no LIBSVM programs")
-    if script == "export.py":
-        pytest.importorskip("skl2onnx")
+    if script == "export.py" and shutil.which("gcc") is None:
+        pytest.skip("no gcc: C files cannot be compiled")
     done = run(script, *words)
     assert done.returncode == 0, done.stderr
     assert len(lines(done.stdout)) == count
