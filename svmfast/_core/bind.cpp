@@ -207,9 +207,6 @@ void bind_routed(nb::module_ &m) {
                       In2<std::int64_t>>())
         .def("decide", &CellSums::decide, unlocked)
         .def("labels", &CellSums::labels, unlocked);
-    nb::class_<CellFit>(m, "CellFit")
-        .def(nb::init<In2<double>, In2<double>, In1<double>, bool>())
-        .def("evaluate", &CellFit::evaluate, unlocked);
 }
 
 void bind_polynomials(nb::module_ &m) {
@@ -254,7 +251,7 @@ void bind_training(nb::module_ &m) {
     m.def("merge_tables", &merge_tables, unlocked);
     m.def("rbf_rows", &rbf_rows, unlocked);
     nb::class_<ReducedSetObjective>(m, "ReducedSetObjective")
-        .def(nb::init<int, double, double, int, const SparseRows &, std::size_t, In1<std::int64_t>, In2<double>,
+        .def(nb::init<int, double, int, bool, const SparseRows &, std::size_t, In1<std::int64_t>, In2<double>,
                       In2<double>>())
         .def("evaluate", &ReducedSetObjective::evaluate, unlocked)
         .def("decisions", &ReducedSetObjective::decisions, unlocked);

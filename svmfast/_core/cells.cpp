@@ -1,5 +1,4 @@
-// Small kernel expansions, one for each cell: packs a model and groups rows for prediction, packs rows and vectors for
-// a fit.
+// Small kernel expansions, one for each cell: packs a model and groups rows for prediction.
 #include "cells.hpp"
 
 #include <algorithm>
@@ -19,8 +18,6 @@ constexpr std::size_t MOST_ROWS = 4096, FEWEST_ROWS = 256, BLOCK_BYTES = 512 * 1
 constexpr double LISTED_SHARE = 0.1;
 // Multiply-adds that adding the lanes of a sum takes as long as.
 constexpr std::size_t LANES_COST = 10;
-// Number of parts of a fit's tiles that are summed separately. Fixed, so that sums do not depend on the threads.
-constexpr std::size_t SHARES = 8;
 
 // The power of two next to a number.
 double power_of_two(double x) { return x > 0 && std::isfinite(x) ? std::exp2(std::floor(std::log2(x))) : 1; }
@@ -260,87 +257,6 @@ std::tuple<Out<std::int32_t>, Out<std::int64_t>> CellSums::labels(const SparseRo
                                   near_boundary.data());
              });
     return {give(std::move(out), {rows.count}), marked(near_boundary)};
-}
-
-CellFit::CellFit(In2<double> x, In2<double> target, In1<double> weight, bool hinge) {
-    const std::size_t n = rows.n = x.shape(0), d = rows.d = x.shape(1), p = rows.functions = target.shape(1);
-    rows.hinge = hinge;
-    const std::size_t unit = vector_lanes(), tile = rows.tile_rows = FIT_VECTORS * unit;
-    rows.padded_d = round_up(d, unit);
-    rows.padded_functions = round_up(p, unit);
-    const std::size_t all = rows.tiles() * tile;
-    rows.across.assign(all * d, 0.0);
-    rows.along.assign(all * rows.padded_d, 0.0);
-    rows.norm.assign(all, 0.0);
-    rows.target.assign(all * p, 0.0);
-    rows.weight.assign(all, 0.0);
-    for (std::size_t i = 0; i < n; ++i) {
-        const std::size_t t = i / tile, r = i % tile;
-        rows.weight[i] = weight.data()[i];
-        for (std::size_t q = 0; q < p; ++q) rows.target[(t * p + q) * tile + r] = target.data()[i * p + q];
-        for (std::size_t f = 0; f < d; ++f) {
-            const double value = x.data()[i * d + f];
-            rows.across[(t * d + f) * tile + r] = value;
-            rows.along[i * rows.padded_d + f] = value;
-            rows.norm[i] += value * value;
-        }
-    }
-}
-
-std::tuple<double, Out<double>, Out<double>, Out<double>, double> CellFit::evaluate(In2<double> vectors,
-                                                                                    In2<double> coef, In1<double> rho,
-                                                                                    double gamma,
-                                                                                    In2<std::int64_t> pairs,
-                                                                                    Threads threads) const {
-    FitPoint s{};
-    const std::size_t m = s.m = vectors.shape(0), q = s.pseudo = pairs.shape(0), d = rows.d, p = rows.functions;
-    const std::size_t width = m + q;
-    std::unique_ptr<double[]> by_vectors(new double[m * d]()), by_coef(new double[p * width]()),
-        by_rho(new double[p]());
-    double value = 0, by_gamma = 0;
-    s.gamma = gamma;
-    s.vectors = vectors.data();
-    s.coef = coef.data();
-    s.rho = rho.data();
-    s.pair = pairs.data();
-    s.scaled.resize(m * d);
-    s.init.resize(m);
-    for (std::size_t j = 0; j < m; ++j) {
-        double norm = 0;
-        for (std::size_t f = 0; f < d; ++f) {
-            const double u = s.vectors[j * d + f];
-            norm += u * u;
-            s.scaled[j * d + f] = 2 * gamma * LOG2_E * u;
-        }
-        s.init[j] = -gamma * LOG2_E * norm;
-    }
-    s.transposed.resize(width * p);
-    for (std::size_t a = 0; a < p; ++a)
-        for (std::size_t k = 0; k < width; ++k) s.transposed[k * p + a] = s.coef[a * width + k];
-    const std::size_t tiles = rows.tiles(), shares = std::min(SHARES, tiles);
-    std::vector<FitSums> sums(shares);
-    parallel_for(shares, threads, [&](std::size_t i, std::size_t) {
-        FitSums &mine = sums[i];
-        mine.vectors.assign(m * rows.padded_d, 0.0);
-        mine.pull.assign(m, 0.0);
-        mine.coef.assign(width * rows.padded_functions, 0.0);
-        mine.rho.assign(p, 0.0);
-        SVMFAST_DISPATCH(cell_fit, rows, s, i * tiles / shares, (i + 1) * tiles / shares, mine);
-    });
-    for (const FitSums &share : sums) {
-        value += share.value;
-        by_gamma += share.gamma;
-        for (std::size_t a = 0; a < p; ++a) {
-            by_rho[a] += share.rho[a];
-            for (std::size_t k = 0; k < width; ++k) by_coef[a * width + k] += share.coef[k * rows.padded_functions + a];
-        }
-        for (std::size_t j = 0; j < m; ++j)
-            for (std::size_t f = 0; f < d; ++f)
-                by_vectors[j * d + f] +=
-                    2 * gamma * (share.vectors[j * rows.padded_d + f] - share.pull[j] * s.vectors[j * d + f]);
-    }
-    return {value, give(std::move(by_vectors), {m, d}), give(std::move(by_coef), {p, width}),
-            give(std::move(by_rho), {p}), by_gamma};
 }
 
 }  // namespace svmfast

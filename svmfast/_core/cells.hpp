@@ -1,6 +1,5 @@
-// Small kernel expansions, one for each cell of a routed model: the layout shared by the code that packs a model or a
-// fit (cells.cpp) and the code that runs over rows (simd/cells.inl and cell_fit.inl, compiled once per instruction
-// set).
+// Small kernel expansions, one for each cell of a routed model: the layout shared by the code that packs a model
+// (cells.cpp) and the code that runs over rows (simd/cells.inl, compiled once per instruction set).
 //
 //   f_p(x) = sum_t coef_pt c_t(x) - rho_p,   c = [K(x, u_1) .. K(x, u_m), pseudo landmarks],   K(x, u) = exp(-gamma ||x
 //   - u||^2)
@@ -82,42 +81,6 @@ struct Cells {
     std::size_t widest;  // most landmarks and pseudo landmarks of a cell
 };
 
-// Vectors of rows in a tile of a fit.
-constexpr std::size_t FIT_VECTORS = 8;
-
-// The training rows of one cell, in tiles of rows.
-struct FitRows {
-    std::size_t n, d, functions, tile_rows, padded_d, padded_functions;
-    bool hinge;                // the squared hinge loss, else squares
-    Aligned<double> across;    // [tile][feature][tile_rows]
-    Aligned<double> along;     // [tile][row][padded_d]
-    std::vector<double> norm;  // [padded rows]
-    Aligned<double> target;    // [tile][function][tile_rows]
-    Aligned<double> weight;    // [tile][tile_rows]; 0 in the padding
-    std::size_t tiles() const { return divide_up(n, tile_rows); }
-};
-
-// The fitted parameters at one point.
-struct FitPoint {
-    std::size_t m, pseudo;
-    double gamma;
-    const double *vectors;           // [m][d]
-    const double *coef;              // [functions][m + pseudo]
-    const double *rho;               // [functions]
-    const std::int64_t *pair;        // [pseudo][2]
-    std::vector<double> scaled;      // [m][d]: 2 gamma log2(e) u
-    std::vector<double> init;        // [m]
-    std::vector<double> transposed;  // [m + pseudo][functions]
-};
-
-struct FitSums {
-    double value = 0, gamma = 0;
-    Aligned<double> vectors;   // [m][padded_d]: sum of s x
-    std::vector<double> pull;  // [m]: sum of s
-    Aligned<double> coef;      // [m + pseudo][padded_functions]
-    std::vector<double> rho;   // [functions]
-};
-
 }  // namespace svmfast
 
 // Decision values of the rows first + order[start[c] .. start[c + 1]) of every cell c -> out[row][functions], and
@@ -129,5 +92,3 @@ SVMFAST_DECLARE(void cell_decisions(const Cells &, const Csr &, const PackedRows
 SVMFAST_DECLARE(void cell_labels(const Cells &, Rule, const Csr &, const PackedRows &, std::size_t first,
                                  const std::uint32_t *order, const std::size_t *start, std::int32_t *out,
                                  std::uint8_t *near_boundary))
-// Adds the loss and its derivatives over the tiles [first, last).
-SVMFAST_DECLARE(void cell_fit(const FitRows &, const FitPoint &, std::size_t first, std::size_t last, FitSums &))

@@ -86,39 +86,27 @@ Out<std::int64_t> random_order(std::size_t count, In1<std::uint64_t> key);
 Out<double> rbf_rows(const SparseRows &rows, In1<double> norms, In1<std::int64_t> order, In2<double> vectors,
                      In1<double> squares, double gamma);
 
-// Keeps no arrays. Rows are sorted by winner.
+// Keeps no arrays. Rows are sorted by winner. Hinge: the squared hinge loss of targets 1 and -1, else squares.
 class ReducedSetObjective {
   public:
-    ReducedSetObjective(int kind, double gamma, double coef0, int degree, const SparseRows &rows, std::size_t n_columns,
+    ReducedSetObjective(int kind, double coef0, int degree, bool hinge, const SparseRows &rows, std::size_t n_columns,
                         In1<std::int64_t> winner, In2<double> target, In2<double> weight);
-    // (objective, by vectors, by coefficients, by offsets)
-    std::tuple<double, Out<double>, Out<double>, Out<double>> evaluate(In2<double> vectors, In2<double> coef,
-                                                                       In1<double> rho, In1<std::int64_t> sizes,
-                                                                       Threads threads) const;
-    Out<double> decisions(In2<double> vectors, In2<double> coef, In1<double> rho, In1<std::int64_t> sizes,
+    // (objective, by vectors, by coefficients, by offsets, by gamma of rbf). pairs: vectors whose kernel values are
+    // multiplied, in a model of one class; their coefficients follow those of the vectors.
+    std::tuple<double, Out<double>, Out<double>, Out<double>, double> evaluate(In2<double> vectors, In2<double> coef,
+                                                                               In1<double> rho, In1<std::int64_t> sizes,
+                                                                               double gamma, In2<std::int64_t> pairs,
+                                                                               Threads threads) const;
+    Out<double> decisions(In2<double> vectors, In2<double> coef, In1<double> rho, In1<std::int64_t> sizes, double gamma,
                           Threads threads) const;
 
   private:
     ReducedSet pack(const In2<double> &vectors, const In2<double> &coef, const In1<double> &rho,
-                    const In1<std::int64_t> &sizes) const;
+                    const In1<std::int64_t> &sizes, double gamma, const In2<std::int64_t> &pairs) const;
     KernelKind kind_;
-    double gamma_, coef0_;
+    double coef0_;
     int degree_;
     ReducedRows rows;
-};
-
-class CellFit {
-  public:
-    // x: dense rows of one cell; target: a column for each function; weight: of each row.
-    CellFit(In2<double> x, In2<double> target, In1<double> weight, bool hinge);
-    // (loss, by vectors, by coefficients, by offsets, by gamma)
-    std::tuple<double, Out<double>, Out<double>, Out<double>, double> evaluate(In2<double> vectors, In2<double> coef,
-                                                                               In1<double> rho, double gamma,
-                                                                               In2<std::int64_t> pairs,
-                                                                               Threads threads) const;
-
-  private:
-    FitRows rows{};
 };
 
 // --- scaling -------------------------------------------------------------------------------------------------------

@@ -21,6 +21,14 @@ void each_vector(const ReducedSet &s, Visit &&visit) {
         for (std::size_t i = 0; i < s.group_size[g]; ++i, ++j) visit(j, s.group_start[g] + i);
 }
 
+// The same for all that have coefficients: vectors, then products.
+template <class Visit>
+void each_coefficient(const ReducedSet &s, Visit &&visit) {
+    std::size_t count = 0;
+    each_vector(s, [&](std::size_t j, std::size_t slot) { visit(j, slot), ++count; });
+    for (std::size_t p = 0; p < s.pairs.shape(0); ++p) visit(count + p, s.vector_slots + p);
+}
+
 // Calls body(i, first tile, last tile) for as many parts of the tiles, at most `parts`, as are not empty.
 template <class Body>
 void each_part(std::size_t tiles, std::size_t parts, Threads threads, Body &&body) {
@@ -31,11 +39,12 @@ void each_part(std::size_t tiles, std::size_t parts, Threads threads, Body &&bod
 
 }  // namespace
 
-ReducedSetObjective::ReducedSetObjective(int kind, double gamma, double coef0, int degree, const SparseRows &given,
+ReducedSetObjective::ReducedSetObjective(int kind, double coef0, int degree, bool hinge, const SparseRows &given,
                                          std::size_t n_columns, In1<std::int64_t> winner, In2<double> target,
                                          In2<double> weight)
-    : kind_(static_cast<KernelKind>(kind)), gamma_(gamma), coef0_(coef0), degree_(degree) {
-    if (kind_ == KernelKind::linear) kind_ = KernelKind::polynomial, gamma_ = 1, coef0_ = 0, degree_ = 1;
+    : kind_(static_cast<KernelKind>(kind)), coef0_(coef0), degree_(degree) {
+    if (kind_ == KernelKind::linear) coef0_ = 0, degree_ = 1;
+    rows.hinge = hinge;
     rows.n = given.count;
     rows.d = n_columns;
     rows.width = target.shape(1);
@@ -46,6 +55,7 @@ ReducedSetObjective::ReducedSetObjective(int kind, double gamma, double coef0, i
     const double cells = static_cast<double>(rows.n) * static_cast<double>(rows.d);
     rows.dense = static_cast<double>(rows.start[rows.n]) > DENSE_SHARE * cells && 8 * cells < PACKED_LIMIT;
     rows.tile_rows = SVMFAST_DISPATCH(reduced_tile_rows, rows.dense);
+    rows.squared_norm.resize(rows.n + rows.tile_rows);
     for (std::size_t first = 0, r = 0; r < rows.n; first = r) {
         const std::int64_t here = winner.data()[first];
         while (r < rows.n && r - first < rows.tile_rows && winner.data()[r] == here) ++r;
@@ -66,12 +76,13 @@ ReducedSetObjective::ReducedSetObjective(int kind, double gamma, double coef0, i
         }
 }
 
-std::tuple<double, Out<double>, Out<double>, Out<double>> ReducedSetObjective::evaluate(
-    In2<double> vectors, In2<double> coef, In1<double> rho, In1<std::int64_t> sizes, Threads threads) const {
-    const std::size_t m = vectors.shape(0), width = coef.shape(0), d = rows.d;
-    std::unique_ptr<double[]> grad_vectors(new double[m * d]), grad_coef(new double[width * m]),
+std::tuple<double, Out<double>, Out<double>, Out<double>, double> ReducedSetObjective::evaluate(
+    In2<double> vectors, In2<double> coef, In1<double> rho, In1<std::int64_t> sizes, double gamma,
+    In2<std::int64_t> pairs, Threads threads) const {
+    const std::size_t m = vectors.shape(0), width = coef.shape(0), all_coef = coef.shape(1), d = rows.d;
+    std::unique_ptr<double[]> grad_vectors(new double[m * d]), grad_coef(new double[width * all_coef]),
         grad_rho(new double[rho.shape(0)]());
-    const ReducedSet s = pack(vectors, coef, rho, sizes);
+    const ReducedSet s = pack(vectors, coef, rho, sizes, gamma, pairs);
     std::vector<ReducedSums> sums(PARTS, ReducedSums(s));
     each_part(rows.tiles.size(), PARTS, threads, [&](std::size_t i, std::size_t first, std::size_t last) {
         SVMFAST_DISPATCH(reduced_rows, rows, s, first, last, &sums[i], nullptr);
@@ -84,25 +95,42 @@ std::tuple<double, Out<double>, Out<double>, Out<double>> ReducedSetObjective::e
         all.value += sums[i].value;
         add(all.vectors, sums[i].vectors);
         add(all.pull, sums[i].pull);
+        add(all.spread, sums[i].spread);
         add(all.coef, sums[i].coef);
         add(all.rho, sums[i].rho);
     }
+    // A product moves with both of its vectors.
+    for (std::size_t p = 0; p < 2 * pairs.shape(0); ++p) {
+        const std::size_t product = s.vector_slots + p / 2, slot = pairs.data()[p];
+        all.pull[slot] += all.pull[product];
+        all.spread[slot] += all.spread[product];
+    }
+    double by_gamma = 0;
     each_vector(s, [&](std::size_t j, std::size_t slot) {
         const double *sum = all.vectors.data() + slot / s.lanes * d * s.lanes + slot % s.lanes;
         const double pull = s.kind == KernelKind::rbf ? all.pull[slot] : 0.0;
-        for (std::size_t f = 0; f < d; ++f)
-            grad_vectors[j * d + f] = sum[f * s.lanes] - pull * vectors.data()[j * d + f];
-        for (std::size_t q = 0; q < width; ++q) grad_coef[q * m + j] = all.coef[q * s.padded + slot];
+        // q is 2 gamma times what a kernel value adds to the objective, and its derivative by gamma has the factor
+        // -||x - u||^2.
+        double distances = all.spread[slot];
+        for (std::size_t f = 0; f < d; ++f) {
+            const double u = vectors.data()[j * d + f];
+            grad_vectors[j * d + f] = sum[f * s.lanes] - pull * u;
+            distances += u * (pull * u - 2 * sum[f * s.lanes]);
+        }
+        by_gamma -= distances / (2 * s.gamma);
+    });
+    each_coefficient(s, [&](std::size_t j, std::size_t slot) {
+        for (std::size_t q = 0; q < width; ++q) grad_coef[q * all_coef + j] = all.coef[q * s.padded + slot];
     });
     std::copy(all.rho.begin(), all.rho.end(), grad_rho.get());
-    return {all.value, give(std::move(grad_vectors), {m, d}), give(std::move(grad_coef), {width, m}),
-            give(std::move(grad_rho), {rho.shape(0)})};
+    return {all.value, give(std::move(grad_vectors), {m, d}), give(std::move(grad_coef), {width, all_coef}),
+            give(std::move(grad_rho), {rho.shape(0)}), by_gamma};
 }
 
 Out<double> ReducedSetObjective::decisions(In2<double> vectors, In2<double> coef, In1<double> rho,
-                                           In1<std::int64_t> sizes, Threads threads) const {
+                                           In1<std::int64_t> sizes, double gamma, Threads threads) const {
     std::unique_ptr<double[]> out(new double[rows.n * rows.width]);
-    const ReducedSet s = pack(vectors, coef, rho, sizes);
+    const ReducedSet s = pack(vectors, coef, rho, sizes, gamma, {});
     each_part(rows.tiles.size(), 4 * PARTS, threads, [&](std::size_t, std::size_t first, std::size_t last) {
         SVMFAST_DISPATCH(reduced_rows, rows, s, first, last, nullptr, out.get());
     });
@@ -110,11 +138,12 @@ Out<double> ReducedSetObjective::decisions(In2<double> vectors, In2<double> coef
 }
 
 ReducedSet ReducedSetObjective::pack(const In2<double> &vectors, const In2<double> &coef, const In1<double> &rho,
-                                     const In1<std::int64_t> &sizes) const {
-    const std::size_t lane = vector_lanes(), m = vectors.shape(0);
+                                     const In1<std::int64_t> &sizes, double gamma,
+                                     const In2<std::int64_t> &pairs) const {
+    const std::size_t lane = vector_lanes();
     ReducedSet s;
     s.kind = kind_;
-    s.gamma = gamma_;
+    s.gamma = kind_ == KernelKind::linear ? 1 : gamma;
     s.coef0 = coef0_;
     s.degree = degree_;
     s.groups = sizes.shape(0);
@@ -128,9 +157,11 @@ ReducedSet ReducedSetObjective::pack(const In2<double> &vectors, const In2<doubl
         s.group_start.push_back(s.group_start.back() + round_up(s.group_size.back(), lane));
     }
     s.rho.assign(rho.data(), rho.data() + s.functions);
-    s.padded = round_up(s.group_start.back(), s.lanes);
-    s.vectors.assign(s.padded * s.d, 0.0);
-    s.init.assign(s.padded, 0.0);
+    s.pairs = pairs;
+    s.padded = s.vector_slots = round_up(s.group_start.back(), s.lanes);
+    if (pairs.size()) s.group_start.back() = s.padded = s.vector_slots + round_up(pairs.shape(0), lane);
+    s.vectors.assign(s.vector_slots * s.d, 0.0);
+    s.init.assign(s.vector_slots, 0.0);
     s.coef.assign(s.width * s.padded, 0.0);
     const double factor = s.kind == KernelKind::rbf ? 2 * s.gamma * LOG2_E : s.gamma;
     each_vector(s, [&](std::size_t j, std::size_t slot) {
@@ -142,7 +173,9 @@ ReducedSet ReducedSetObjective::pack(const In2<double> &vectors, const In2<doubl
             u[f * s.lanes] = factor * from[f];
         }
         s.init[slot] = -s.gamma * LOG2_E * norm;
-        for (std::size_t q = 0; q < s.width; ++q) s.coef[q * s.padded + slot] = coef.data()[q * m + j];
+    });
+    each_coefficient(s, [&](std::size_t j, std::size_t slot) {
+        for (std::size_t q = 0; q < s.width; ++q) s.coef[q * s.padded + slot] = coef(q, j);
     });
     return s;
 }

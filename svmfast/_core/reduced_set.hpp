@@ -4,7 +4,8 @@
 //
 // In a model with several classes a row contributes only to the functions (pairs) of one class, its winner: with k
 // classes, k - 1 functions per row, all of which use the winner's vectors, while each other class's vectors occur in
-// one. A single function is the case of one class and width 1. Rows are sorted by winner, and a tile has one winner.
+// one. A model of one class has `width` functions of all vectors, and may have products of two kernel values beside
+// them (cells.hpp). Rows are sorted by winner, and a tile has one winner.
 //
 // Vectors u_j lie in panels of `lanes` vectors, feature-major. Every class starts at a whole vector register; the slots
 // left over hold zero vectors with zero coefficients.
@@ -20,6 +21,7 @@ struct ReducedTile {
 // Rows with their targets: fixed over all evaluations.
 struct ReducedRows {
     std::size_t n, d, width;
+    bool hinge;  // the squared hinge loss of targets 1 and -1, else squares
     std::vector<ReducedTile> tiles;
     bool dense;              // tiles of packed rows, or compressed rows
     std::size_t tile_rows;   // most rows per tile
@@ -27,9 +29,9 @@ struct ReducedRows {
     std::vector<std::int64_t> start;
     std::vector<std::int32_t> index;
     std::vector<double> value;
-    std::vector<double> squared_norm;
-    std::vector<double> target;  // [n][width]
-    std::vector<double> weight;  // [n][width]
+    std::vector<double> squared_norm;  // filled up to a tile
+    std::vector<double> target;        // [n][width]
+    std::vector<double> weight;        // [n][width]
 };
 
 // The reduced set of one evaluation.
@@ -38,7 +40,9 @@ struct ReducedSet {
     double gamma, coef0;
     int degree;
     std::size_t groups, width, functions, d;
-    std::size_t lanes, padded;             // vectors in a panel; slots in all panels
+    std::size_t lanes, padded;  // vectors in a panel; slots of vectors and products
+    std::size_t vector_slots;   // whole panels; the products of pairs of kernel values follow
+    In2<std::int64_t> pairs;
     std::vector<std::size_t> group_start;  // [groups + 1] slots
     std::vector<std::size_t> group_size;   // true sizes
     Aligned<double> vectors;               // [panel][feature][lanes], times the factor of the dot product
@@ -52,11 +56,13 @@ struct ReducedSums {
     double value = 0;
     Aligned<double> vectors;  // [panel][feature][lanes]: sum of q x
     Aligned<double> pull;     // [padded]: sum of q
+    Aligned<double> spread;   // [padded]: sum of q ||x||^2 (rbf)
     Aligned<double> coef;     // [width][padded]
     std::vector<double> rho;
 
     explicit ReducedSums(const ReducedSet &s)
-        : vectors(s.vectors.size(), 0.0), pull(s.padded, 0.0), coef(s.coef.size(), 0.0), rho(s.functions, 0.0) {}
+        : vectors(s.vectors.size(), 0.0), pull(s.padded, 0.0), spread(s.padded, 0.0), coef(s.coef.size(), 0.0),
+          rho(s.functions, 0.0) {}
 };
 
 }  // namespace svmfast

@@ -92,17 +92,12 @@ def budget_steps():
 VECTORS, COEF = RNG.normal(size=(1500, 200)), np.ones((1, 1500))
 
 
-def cell_fit():
-    x, y, pairs = RNG.normal(size=(20_000, 200)), RNG.normal(size=(20_000, 1)), np.zeros((0, 2), np.int64)
-    problem = _core.CellFit(x, y, np.ones(20_000), False)
-    return lambda threads: problem.evaluate(VECTORS, COEF, np.zeros(1), 0.01, pairs, threads)
-
-
 def reduced_set():
     n, rows = 20_000, dense(20_000, 200)
     owners, targets = np.zeros(n, np.int64), (np.zeros((n, 1)), np.ones((n, 1)))
-    objective = _core.ReducedSetObjective(2, 0.01, 0.0, 3, rows, 200, owners, *targets)
-    return lambda threads: objective.evaluate(VECTORS, COEF, np.zeros(1), np.array([1500]), threads)
+    objective = _core.ReducedSetObjective(2, 0.0, 3, False, rows, 200, owners, *targets)
+    pairs, given = np.zeros((0, 2), np.int64), (VECTORS, COEF, np.zeros(1), np.array([1500]), 0.01)
+    return lambda threads: objective.evaluate(*given, pairs, threads)
 
 
 def power_sums():
@@ -119,7 +114,6 @@ WORK = {
     "labels of sparse rows": lambda: labels(dense(20_000, 400), sparse(100_000, 400, 40)),
     "one-hot rows": lambda: decisions("rbf", one_hot(60_000), one_hot(60_000)),
     "laplacian rows": lambda: decisions("laplacian", dense(10_000, 200), dense(20_000, 200)),
-    **{"laplacian matrix": laplacian_matrix, "budgeted steps": budget_steps, "cell fit": cell_fit},
     **{"reduced set": reduced_set, "power sums": power_sums},
     "a library": lambda: lambda _: interruptible(lambda: np.linalg.eigvalsh(np.ones((3000, 3000)))),
 }
@@ -132,7 +126,7 @@ def test_native_work_is_interrupted_promptly(name):
         work(1)
 
 
-@pytest.mark.parametrize("name", ["dense rows", "cell fit"])
+@pytest.mark.parametrize("name", ["dense rows", "reduced set"])
 def test_helper_threads_stop_with_the_interrupted_one(name):
     work, before = WORK[name](), threading.active_count()
     with stopped_soon():

@@ -50,7 +50,7 @@ void dense_kernel(const ReducedRows &rows, const ReducedSet &s, std::size_t tile
     const double *z = rows.packed.data() + tile * s.d * ROWS;
     double offset[ROWS] = {};
     for (std::size_t r = 0; r < rows.tiles[tile].count; ++r) offset[r] = offset_of(rows, s, rows.tiles[tile].first + r);
-    for (std::size_t slot = 0; slot < s.padded; slot += LANES) {
+    for (std::size_t slot = 0; slot < s.vector_slots; slot += LANES) {
         const double *u = s.vectors.data() + slot * s.d;
         vd k[ROWS][NV];
     SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r)
@@ -67,7 +67,7 @@ void dense_kernel(const ReducedRows &rows, const ReducedSet &s, std::size_t tile
 
 template <KernelKind kind>
 void sparse_kernel(const ReducedRows &rows, const ReducedSet &s, std::size_t first, std::size_t count, Scratch &t) {
-    for (std::size_t slot = 0; slot < s.padded; slot += LANES) {
+    for (std::size_t slot = 0; slot < s.vector_slots; slot += LANES) {
         const double *u = s.vectors.data() + slot * s.d;
         for (std::size_t r = 0; r < count; ++r) {
             const double offset = offset_of(rows, s, first + r);
@@ -80,6 +80,16 @@ void sparse_kernel(const ReducedRows &rows, const ReducedSet &s, std::size_t fir
                                   [=](std::size_t i) { return value[i]; }, [=](std::size_t i) { return u + at[i] * LANES; });
             SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) finish<kind>(s, k[v], t, r * s.padded + slot + v * W);
         }
+    }
+}
+
+// Calls visit(number of one vector, of the other, of their product) for the rows of a tile.
+template <class Visit>
+void each_product(const ReducedSet &s, std::size_t count, Scratch &t, Visit &&visit) {
+    for (std::size_t r = 0; r < count; ++r) {
+        double *const row = t.kernel.data() + r * s.padded;
+        for (std::size_t p = 0; p < s.pairs.shape(0); ++p)
+            visit(row[s.pairs(p, 0)], row[s.pairs(p, 1)], row[s.vector_slots + p]);
     }
 }
 
@@ -101,7 +111,7 @@ inline double dot(const ReducedSet &s, std::size_t group, std::size_t q, const d
 void decide(const ReducedSet &s, std::size_t winner, const double *kernel, double *out) {
     for (std::size_t q = 0; q < s.width; ++q) out[q] = dot(s, winner, q, kernel);
     if (s.groups == 1) {
-        out[0] -= s.rho[0];
+        for (std::size_t q = 0; q < s.width; ++q) out[q] -= s.rho[q];
         return;
     }
     for (std::size_t g = 0; g < s.groups; ++g)
@@ -118,15 +128,13 @@ void residuals(const ReducedRows &rows, const ReducedSet &s, const ReducedTile &
         const double *weight = rows.weight.data() + (tile.first + r) * s.width;
         double value = 0;
         for (std::size_t q = 0; q < s.width; ++q) {
-            const double difference = residual[q] - target[q];
+            const bool beyond = rows.hinge && residual[q] * target[q] >= 1;
+            const double difference = beyond ? 0 : residual[q] - target[q];
             residual[q] = weight[q] * difference;
             value += residual[q] * difference;
         }
         sums.value += 0.5 * value;
-        if (s.groups == 1) {
-            sums.rho[0] -= residual[0];
-            continue;
-        }
+        for (std::size_t q = 0; s.groups == 1 && q < s.width; ++q) sums.rho[q] -= residual[q];
         for (std::size_t g = 0; g < s.groups; ++g)
             if (g != tile.winner) sums.rho[pair_of(s, tile.winner, g)] -= residual[row_for(tile.winner, g)];
     }
@@ -137,7 +145,7 @@ void residuals(const ReducedRows &rows, const ReducedSet &s, const ReducedTile &
 // values become q = (sum residual c) dK/d(u.x).
 template <KernelKind kind>
 inline void back_group(const ReducedSet &s, std::size_t r0, std::size_t g, std::size_t first_q, std::size_t last_q,
-                       const double *residual, Scratch &t, ReducedSums &sums) {
+                       const double *norm, const double *residual, Scratch &t, ReducedSums &sums) {
     const vd slope_factor = broadcast(2 * s.gamma);
     for (std::size_t j = s.group_start[g]; j < s.group_start[g + 1]; j += W) {
         vd k[ROWS], weight[ROWS] = {};
@@ -152,7 +160,7 @@ inline void back_group(const ReducedSet &s, std::size_t r0, std::size_t g, std::
             }
             store(sums.coef.data() + q * s.padded + j, grad);
         }
-        vd pull = load(sums.pull.data() + j);
+        vd pull = load(sums.pull.data() + j), spread = load(sums.spread.data() + j);
         SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r) {
             vd q;
             if constexpr (kind == KernelKind::rbf)
@@ -160,21 +168,26 @@ inline void back_group(const ReducedSet &s, std::size_t r0, std::size_t g, std::
             else
                 q = weight[r] * load(t.slope.data() + (r0 + r) * s.padded + j);
             pull += q;
+            if constexpr (kind == KernelKind::rbf) spread = fma(q, broadcast(norm[r]), spread);
             store(t.kernel.data() + (r0 + r) * s.padded + j, q);
         }
         store(sums.pull.data() + j, pull);
+        store(sums.spread.data() + j, spread);
     }
 }
 
 template <KernelKind kind>
-void back(const ReducedSet &s, std::size_t winner, std::size_t rows, Scratch &t, ReducedSums &sums) {
-    for (std::size_t r0 = 0; r0 < rows; r0 += ROWS) {
+void back(const ReducedSet &s, const ReducedTile &tile, const double *squared_norm, Scratch &t, ReducedSums &sums) {
+    const std::size_t winner = tile.winner;
+    // Whole register tiles: rows after the last have zero residuals.
+    for (std::size_t r0 = 0; r0 < tile.count; r0 += ROWS) {
+        const double *const norm = squared_norm + tile.first + r0;
         const double *residual = t.residual.data() + r0 * s.width;
-        back_group<kind>(s, r0, winner, 0, s.width, residual, t, sums);
+        back_group<kind>(s, r0, winner, 0, s.width, norm, residual, t, sums);
         for (std::size_t g = 0; g < s.groups; ++g) {
             if (g == winner) continue;
             const std::size_t q = row_for(g, winner);
-            back_group<kind>(s, r0, g, q, q + 1, residual + row_for(winner, g), t, sums);
+            back_group<kind>(s, r0, g, q, q + 1, norm, residual + row_for(winner, g), t, sums);
         }
     }
 }
@@ -182,7 +195,7 @@ void back(const ReducedSet &s, std::size_t winner, std::size_t rows, Scratch &t,
 void dense_gradient(const ReducedRows &rows, const ReducedSet &s, std::size_t tile, const Scratch &t,
                     ReducedSums &sums) {
     const double *z = rows.packed.data() + tile * s.d * ROWS;
-    for (std::size_t slot = 0; slot < s.padded; slot += LANES) {
+    for (std::size_t slot = 0; slot < s.vector_slots; slot += LANES) {
         double *grad = sums.vectors.data() + slot * s.d;
         vd q[ROWS][NV];
         SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r)
@@ -201,7 +214,7 @@ void dense_gradient(const ReducedRows &rows, const ReducedSet &s, std::size_t ti
 
 void sparse_gradient(const ReducedRows &rows, const ReducedSet &s, std::size_t first, std::size_t count,
                      const Scratch &t, ReducedSums &sums) {
-    for (std::size_t slot = 0; slot < s.padded; slot += LANES) {
+    for (std::size_t slot = 0; slot < s.vector_slots; slot += LANES) {
         double *grad = sums.vectors.data() + slot * s.d;
         for (std::size_t r = 0; r < count; ++r) {
             vd q[NV];
@@ -228,14 +241,15 @@ void run(const ReducedRows &rows, const ReducedSet &s, std::size_t first, std::s
             dense_kernel<kind>(rows, s, i, t);
         else
             sparse_kernel<kind>(rows, s, tile.first, tile.count, t);
+        each_product(s, tile.count, t, [](double a, double b, double &product) { product = a * b; });
         if (!sums) {
             for (std::size_t r = 0; r < tile.count; ++r)
                 decide(s, tile.winner, t.kernel.data() + r * s.padded, out + (tile.first + r) * s.width);
             continue;
         }
         residuals(rows, s, tile, t, *sums);
-        // Whole register tiles: rows after the last have zero residuals.
-        back<kind>(s, tile.winner, round_up(tile.count, ROWS), t, *sums);
+        back<kind>(s, tile, rows.squared_norm.data(), t, *sums);
+        each_product(s, tile.count, t, [](double &a, double &b, double &q) { a += q, b += q; });
         if (rows.dense)
             dense_gradient(rows, s, i, t, *sums);
         else

@@ -76,9 +76,9 @@ class Target:
         self.total_weight = float(self.weight.sum()) or 1.0
         self._native = _core.ReducedSetObjective(
             NATIVE_KINDS[kernel.kind],
-            kernel.gamma,
             kernel.coef0,
             kernel.degree,
+            False,
             rows,
             n_columns,
             self.winner,
@@ -90,11 +90,17 @@ class Target:
         return len(self.rows)
 
     def gradient(self, reduced: ReducedSet) -> tuple[float, FloatArray, FloatArray, FloatArray]:
-        return self._native.evaluate(reduced.vectors, reduced.coef, reduced.rho, reduced.sizes, self.threads)
+        found = self._native.evaluate(*self._given(reduced), np.zeros((0, 2), np.int64), self.threads)
+        return found[:4]
 
     def decisions(self, reduced: ReducedSet) -> FloatArray:
         """The expansion's decision values ``(n, width)`` for the functions of each row's winner."""
-        return self._native.decisions(reduced.vectors, reduced.coef, reduced.rho, reduced.sizes, self.threads)
+        return self._native.decisions(*self._given(reduced), self.threads)
+
+    def _given(
+        self, reduced: ReducedSet
+    ) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.int64], float]:
+        return reduced.vectors, reduced.coef, reduced.rho, reduced.sizes, self.kernel.gamma
 
     def error(self, reduced: ReducedSet) -> float:
         """The weighted mean of the squared residuals, 2 E / sum of the weights."""

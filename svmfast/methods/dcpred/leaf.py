@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast import _core
-from svmfast.kernels import Kernel
+from svmfast.kernels import NATIVE_KINDS, Kernel
 from svmfast.methods.common.problem import class_weights_of
 from svmfast.methods.dcpred import DcpredOptions
 from svmfast.methods.train.training import TrainOptions, train
@@ -59,15 +59,18 @@ class CellProblem:
     """The n rows of one cell with ``(n, p)`` targets and weights >= 0; squared hinge loss, or squares."""
 
     def __init__(self, x: FloatArray, targets: FloatArray, weights: FloatArray, hinge: bool) -> None:
-        x, targets, weights = (np.ascontiguousarray(one) for one in (x, targets, weights))
-        self._native = _core.CellFit(x, targets, weights, hinge)
+        # The native objective has a factor 1/2 that the loss has not.
+        each = np.repeat(2 * weights[:, None], targets.shape[1], axis=1)
+        rows, of, targets = Rows.from_dense(x), np.zeros(len(x), np.int64), np.ascontiguousarray(targets)
+        rbf = NATIVE_KINDS["rbf"]
+        self._native = _core.ReducedSetObjective(rbf, 0.0, 0, hinge, rows, x.shape[1], of, targets, each)
 
     def objective(
         self, at: CellExpansion, cost: float, threads: int = 1
     ) -> tuple[float, FloatArray, FloatArray, FloatArray, float]:
         """Compute E and its gradients with respect to vectors, coefficients, offsets and gamma."""
         value, by_vectors, by_coef, by_rho, by_gamma = self._native.evaluate(
-            at.vectors, at.coef, at.rho, at.gamma, at.pairs, threads
+            at.vectors, at.coef, at.rho, np.array([at.landmarks]), at.gamma, at.pairs, threads
         )
         by_vectors *= cost
         by_coef *= cost
