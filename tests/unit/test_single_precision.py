@@ -184,8 +184,8 @@ def test_extreme_parameters_and_rows(kernel):
 
 @pytest.mark.parametrize("kind", ["polynomial", "sigmoid", "rbf"])
 @pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("width", [5, 127, 128, 129, 256, 300, 700])
-def test_many_features_are_summed_in_chains(kind, classes, width):
+@pytest.mark.parametrize("width", [5, 128, 300, 700])
+def test_bounds_of_many_features(kind, classes, width):
     """In the worst rows equal features round equally, and signs that alternate cancel; all errors add up."""
     problem = Problem(1, 40, width, classes, Kernel(kind, 0.5 / width, 0.1, 3))
     test = np.vstack([problem.test, problem.test + 0.01])

@@ -149,43 +149,30 @@ void dense_rows(MappedBlock &b, const std::vector<std::uint32_t> &which) {
         }
 }
 
-// Panel by panel, and slice by slice of the features, so that the data read stay in the L1 cache.
+// Panel by panel, so that a panel stays in the cache.
 template <KernelKind kind>
 void sparse_rows(MappedBlock &b, const std::vector<std::uint32_t> &which) {
-    constexpr std::size_t slice = 24576 / (LANES * sizeof(double));
     const Expansion &e = b.e;
-    const std::size_t d = e.active.size(), n = which.size(), slices = std::max<std::size_t>(1, divide_up(d, slice));
-    const std::int32_t *const position = b.rows.position.data();
-    const double *const value = b.rows.value.data();
+    const std::size_t d = e.active.size(), n = which.size();
     std::size_t entries = 0;
     for (std::uint32_t row : which) entries += b.rows.nonzeros(row) + e.width;
-    Aligned<vd> acc(n * e.width), partial(slices > 1 ? n * NV : 0);
-    std::vector<std::size_t> next(n);
+    Aligned<vd> acc(n * e.width);
     Pulse pulse;
     for (std::size_t g = 0; g < e.groups; ++g) {
         std::fill(acc.begin(), acc.end(), vd{});
         for (std::size_t panel = e.group_panels[g]; panel < e.group_panels[g + 1]; ++panel) {
             const double *const x = e.values.data() + panel * d * LANES;
-            for (std::size_t s = 0; s < slices; ++s)
-                for (std::size_t i = 0; i < n; ++i) {
-                    const std::size_t from = s ? next[i] : b.rows.start[which[i]], end = b.rows.start[which[i] + 1];
-                    const bool last = s + 1 == slices;
-                    const auto past = static_cast<std::int32_t>((s + 1) * slice);
-                    const std::size_t stop =
-                        last ? end : std::lower_bound(position + from, position + end, past) - position;
-                    vd k[1][NV];
-                    SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v)
-                        k[0][v] = s ? partial[i * NV + v] : start_value<kind>(e, panel, v, b.offset[which[i]]);
-                    add_products_in_pairs(k[0], stop - from, [=](std::size_t j) { return value[from + j]; },
-                                          [=](std::size_t j) { return x + position[from + j] * LANES; });
-                    if (!last) {
-                        next[i] = stop;
-                        SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) partial[i * NV + v] = k[0][v];
-                        continue;
-                    }
-                    SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[0][v] = transform<kind>(k[0][v], b.degree);
-                    weigh<1>(e, panel, k, acc.data() + i * e.width);
-                }
+            for (std::size_t i = 0; i < n; ++i) {
+                const std::int32_t *const position = b.rows.position.data() + b.rows.start[which[i]];
+                const double *const value = b.rows.value.data() + b.rows.start[which[i]];
+                vd k[1][NV];
+                SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v)
+                    k[0][v] = start_value<kind>(e, panel, v, b.offset[which[i]]);
+                add_products_in_pairs(k[0], b.rows.nonzeros(which[i]), [=](std::size_t j) { return value[j]; },
+                                      [=](std::size_t j) { return x + position[j] * LANES; });
+                SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[0][v] = transform<kind>(k[0][v], b.degree);
+                weigh<1>(e, panel, k, acc.data() + i * e.width);
+            }
             pulse.spent(entries * LANES);
         }
         for (std::size_t i = 0; i < n; ++i)

@@ -93,9 +93,7 @@ inline void look_at_lattice(const SinglePack &s, const RowBlock &rows, std::int6
     const double rounded = 0x1p-49 * std::sqrt(d) * (std::fabs(l.origin) + l.step * l.levels);
     const double residual = std::sqrt(row.off) + l.residual + rounded, far = s.reach + facts.norm + residual;
     const double error = 1.01 * s.exponent * (4 * U * far * far + 2 * far * residual + residual * residual);
-    // What a single chain of products would have.
-    const double chain = dot_error(facts.sparse ? facts.terms : s.e.active.size()) / dot_error(facts.terms);
-    if (!(error <= LATTICE_TOLERANCE * chain * facts.argument_error)) return;
+    if (!(error <= LATTICE_TOLERANCE * facts.argument_error)) return;
     facts.lattice = true;
     facts.argument_error = error;
     facts.sparse =

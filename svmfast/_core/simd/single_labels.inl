@@ -190,15 +190,12 @@ std::size_t tiles_of(const Way &way, const SingleBlock &b, const std::vector<std
     const std::size_t tiles = (all.size() - from) / R, terms = way.terms();
     if (!tiles) return from;
     // Panels that stay in the cache while a batch of tiles uses them. With pairs, no more tiles than have their kernel
-    // values there as well. Chains of products take a panel through all tiles at once.
-    const std::size_t block =
-        way.chained() ? FOLD_PANELS : std::clamp<std::size_t>(PANEL_BYTES / (terms * SINGLE_LANES * 4 + 1), 1, FOLD_PANELS);
+    // values there as well.
+    const std::size_t block = std::clamp<std::size_t>(PANEL_BYTES / (terms * SINGLE_LANES * 4 + 1), 1, FOLD_PANELS);
     const std::size_t batch = s.pairs ? std::clamp<std::size_t>(TILE_BYTES / (4 * R * sums.stride), 1, tiles) : tiles;
-    const std::size_t together = way.chained() ? batch : 1;
     sums.keep(batch * R);
     RowTiles<Way, R> packed(way, batch);
-    Aligned<vf> acc(2 * R * together);
-    Aligned<typename Way::Sum> partial(way.chained() ? batch * R * NF : 0);
+    Aligned<vf> acc(2 * R);
     Pulse pulse;
     for (std::size_t begin = 0; begin < tiles; begin += batch) {
         const std::uint32_t *const which = all.data() + from + begin * R;
@@ -207,11 +204,10 @@ std::size_t tiles_of(const Way &way, const SingleBlock &b, const std::vector<std
         for (std::size_t g = 0; g < s.e.groups; ++g)
             for (std::size_t first = s.group_panels[g]; first < s.group_panels[g + 1]; first += block) {
                 const std::size_t last = std::min(first + block, s.group_panels[g + 1]);
-                for (std::size_t t = 0; t < count; t += together) {
-                    const std::size_t here = std::min(together, count - t);
-                    with_panels(way, sums, packed, t, here, first, last, partial.data(), acc.data());
-                    for (std::size_t r = 0; r < here * R; ++r) sums.fold(which[t * R + r], g, acc.data() + 2 * r);
-                    pulse.spent(here * (last - first) * SINGLE_LANES * R * (terms + 1));
+                for (std::size_t t = 0; t < count; ++t) {
+                    with_panels(way, sums, packed, t, first, last, acc.data());
+                    for (std::size_t r = 0; r < R; ++r) sums.fold(which[t * R + r], g, acc.data() + 2 * r);
+                    pulse.spent((last - first) * SINGLE_LANES * R * (terms + 1));
                 }
             }
         for (std::size_t i = 0; i < count * R; ++i)
@@ -247,9 +243,7 @@ void sparse_rows(const Way &way, const SingleBlock &b, const std::vector<std::ui
 template <class Way>
 void rows_by(const Way &way, const SingleBlock &b, const std::vector<std::uint32_t> &dense,
              const std::vector<std::uint32_t> &sparse, SingleSums &sums, LabelDecider &decider) {
-    std::size_t done = 0;
-    if (way.chained()) done = tiles_of<SINGLE_ROWS>(way, b, dense, done, sums, decider);
-    done = tiles_of<TILE_ROWS>(way, b, dense, done, sums, decider);
+    std::size_t done = tiles_of<TILE_ROWS>(way, b, dense, 0, sums, decider);
     done = tiles_of<3>(way, b, dense, done, sums, decider);
     tiles_of<1>(way, b, dense, done, sums, decider);
     sparse_rows(way, b, sparse, sums, decider);

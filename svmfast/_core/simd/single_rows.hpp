@@ -7,9 +7,6 @@ namespace svmfast::SVMFAST_ISA {
 
 // The most terms that a lane sums in single precision before the sum is added to a double.
 constexpr std::size_t FOLD_TERMS = 32;
-// Features of a dense row whose products are summed in one chain: a panel of them, and the rows of a tile, stay in the
-// L1 cache. The sums of several chains are added, which also rounds less often than a single one.
-constexpr std::size_t CHAIN = 128;
 // Unit roundoff of float, twice that of double, and bounds on the relative errors of the functions of exp2.hpp.
 constexpr double U = 0x1p-24, EPSILON = std::numeric_limits<double>::epsilon();
 constexpr double FUNCTION_ERROR = 0x1p-21, REMAINDER_ERROR = 0x1p-20, TANH_ERROR = 0x1p-19;
@@ -22,18 +19,15 @@ constexpr double LARGEST_REMAINDER = 1;
 // Of arguments, and of powers of them, in units of the largest for rows as long as a support vector.
 constexpr double LARGEST_STRETCH = 0x1p60;
 
-// The most additions that a product of a dense row passes.
-inline std::size_t additions(std::size_t d) { return d <= CHAIN ? d : CHAIN + divide_up(d, CHAIN); }
-
-// Bounds |computed - exact| of a sum that starts at minus the squared norms, each of whose products passes `terms`
-// additions, over (||x|| + ||z||)^2; the same of a sum that starts at a constant, over ||x|| ||z|| and the constant.
+// Bounds |computed - exact| of a sum of `terms` products that starts at minus the squared norms, over (||x|| +
+// ||z||)^2; the same of a sum that starts at a constant, over ||x|| ||z|| and the constant.
 inline double dot_error(std::size_t terms) { return 1.01 * U * (static_cast<double>(terms) + 8); }
 
 // The properties of a row that its bound depends on.
 struct RowFacts {
     double norm = 0;            // ||z - center||
     double entries = 0;         // stored in the row
-    std::size_t terms = 0;      // additions in its dot products
+    std::size_t terms = 0;      // of its dot products
     double argument = 0;        // bound on the kernel function's arguments (other than rbf),
     double argument_error = 0;  // and on the error of those (rbf: of the exponents)
     bool sparse = false, lattice = false;
@@ -106,7 +100,7 @@ inline RowFacts look_at(const SinglePack &s, const RowBlock &rows, std::int64_t 
     facts.norm = std::sqrt(squares);
     facts.entries = static_cast<double>(end - begin);
     facts.sparse = !s.centered && static_cast<double>(known) * SPARSE_COST < static_cast<double>(d);
-    facts.terms = facts.sparse ? known : additions(d);
+    facts.terms = facts.sparse ? known : d;
     if (s.e.kind == KernelKind::rbf) {
         const double far = s.reach + facts.norm;
         facts.argument_error = s.exponent * far * far * dot_error(facts.terms);

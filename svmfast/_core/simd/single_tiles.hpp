@@ -8,13 +8,12 @@
 namespace svmfast::SVMFAST_ISA {
 
 constexpr std::size_t FOLD_PANELS = FOLD_TERMS / NF;
-constexpr std::size_t SLICE = 24576 / (SINGLE_LANES * 4);  // features of a panel that stay in the L1 cache
-constexpr std::size_t PANEL_BYTES = 256 * 1024;            // of panels that stay in the L2 cache,
-constexpr std::size_t TILE_BYTES = 512 * 1024;             // and of kernel values
+constexpr std::size_t PANEL_BYTES = 256 * 1024;  // of panels that stay in the L2 cache,
+constexpr std::size_t TILE_BYTES = 512 * 1024;   // and of kernel values
 
-// Rows of a tile: half of what fits into the registers, because the exponentials of a smaller tile overlap with the
-// products of the next (measured).
-constexpr std::size_t TILE_ROWS = W == 8 ? SINGLE_ROWS / 2 : SINGLE_ROWS;
+// Rows of a tile: with AVX-512 half of what fits into the registers, because the exponentials of a smaller tile overlap
+// with the products of the next (measured).
+constexpr std::size_t TILE_ROWS = 6;
 
 constexpr std::size_t SECOND_ROWS = 2 * W;  // of the second-order polynomial, side by side
 
@@ -53,8 +52,6 @@ struct Floats {
     const SinglePack &s;
 
     std::size_t terms() const { return s.e.active.size(); }
-    // Whether the products of a dense row are summed in several chains.
-    bool chained() const { return terms() > CHAIN; }
     const float *values() const { return s.values.data(); }
     vf start(std::size_t at, RowStart row) const { return load(s.init.data() + at) + row.offset; }
     vf argument(vf sum, std::size_t, RowStart) const { return sum; }
@@ -96,7 +93,6 @@ struct Integers {
     const vf scale = broadcast(static_cast<float>(-s.exponent * l.step * l.step));
 
     std::size_t terms() const { return l.groups; }
-    static constexpr bool chained() { return false; }
     const std::int32_t *values() const { return l.values.data(); }
     vw start(std::size_t, RowStart) const { return vw{}; }
     vf argument(vw dot, std::size_t at, RowStart row) const {
@@ -205,40 +201,24 @@ struct RowTiles {
     std::vector<double> side_by_side;
 };
 
-// `tiles` tiles, from number `from` on, with the panels [first, last) of a class -> acc[tile][R][2]. partial: room for
-// [tile][R][NF] where rows are summed in chains. (Inlined, it would leave the products too few registers.)
+// Tile number `tile` with the panels [first, last) of a class -> acc[R][2]. (Inlined, it would leave the products too few
+// registers.)
 template <class Way, std::size_t R>
-__attribute__((noinline)) void with_panels(const Way &way, SingleSums &sums, const RowTiles<Way, R> &rows, std::size_t from, std::size_t tiles,
-                 std::size_t first, std::size_t last, typename Way::Sum *partial, vf *acc) {
-    const std::size_t d = way.terms(), chain = way.chained() ? CHAIN : std::max<std::size_t>(d, 1);
-    std::fill(acc, acc + tiles * 2 * R, vf{});
+__attribute__((noinline)) void with_panels(const Way &way, SingleSums &sums, const RowTiles<Way, R> &rows, std::size_t tile,
+                 std::size_t first, std::size_t last, vf *acc) {
+    const std::size_t d = way.terms();
+    const auto *const row = rows.values.data() + tile * d * R;
+    const RowStart *const start = rows.start.data() + tile * R;
+    std::fill(acc, acc + 2 * R, vf{});
     for (std::size_t panel = first; panel < last; ++panel) {
         const std::size_t at = panel * SINGLE_LANES;
-        for (std::size_t begin = 0; begin == 0 || begin < d; begin += chain)
-            for (std::size_t t = 0; t < tiles; ++t) {
-                const auto *const row = rows.values.data() + ((from + t) * d + begin) * R;
-                const auto *const vectors = way.values() + panel * d * SINGLE_LANES + begin * SINGLE_LANES;
-                const RowStart *const start = rows.start.data() + (from + t) * R;
-                typename Way::Sum k[R][NF] = {};
-                if (!way.chained()) {
-                    SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
-                        SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) k[r][v] = way.start(at + v * WF, start[r]);
-                }
-                add_products(k, std::min(chain, d - begin), [=](std::size_t r, std::size_t f) { return row[f * R + r]; },
-                             [=](std::size_t f) { return vectors + f * SINGLE_LANES; }, typename Way::Step{});
-                if (way.chained()) {
-                    typename Way::Sum *const so_far = partial + t * R * NF;
-                    SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
-                        SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v)
-                            k[r][v] += begin ? so_far[r * NF + v] : way.start(at + v * WF, start[r]);
-                    if (begin + chain < d) {
-                        SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
-                            SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) so_far[r * NF + v] = k[r][v];
-                        continue;
-                    }
-                }
-                finish(way, sums, panel, (from + t) * R, start, k, acc + t * 2 * R);
-            }
+        const auto *const vectors = way.values() + at * d;
+        typename Way::Sum k[R][NF];
+        SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
+            SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) k[r][v] = way.start(at + v * WF, start[r]);
+        add_products(k, d, [=](std::size_t r, std::size_t f) { return row[f * R + r]; },
+                     [=](std::size_t f) { return vectors + f * SINGLE_LANES; }, typename Way::Step{});
+        finish(way, sums, panel, tile * R, start, k, acc);
     }
 }
 
@@ -249,47 +229,31 @@ struct StartedRow {
     RowStart start;
 };
 
-// Sparse rows with all panels of a class, panel by panel and slice by slice, so that the data read stay in the L1 cache.
+// Sparse rows with all panels of a class, panel by panel, so that a panel stays in the cache.
 template <class Way>
-void with_class(const Way &way, SingleSums &sums, std::vector<StartedRow> &rows, const std::int32_t *position,
+void with_class(const Way &way, SingleSums &sums, const std::vector<StartedRow> &rows, const std::int32_t *position,
                 const typename Way::Number *value, std::size_t group) {
-    const std::size_t d = way.terms(), slices = std::max<std::size_t>(1, divide_up(d, SLICE));
     Aligned<vf> acc(2 * rows.size());
-    Aligned<typename Way::Sum> partial(slices > 1 ? rows.size() * NF : 0);
-    std::vector<std::size_t> begin;
-    for (const StartedRow &row : rows) begin.push_back(row.from);
     const std::size_t entries = rows.back().end - rows.front().from, end = way.s.group_panels[group + 1];
     Pulse pulse;
     for (std::size_t first = way.s.group_panels[group]; first < end; first += FOLD_PANELS) {
+        const std::size_t last = std::min(first + FOLD_PANELS, end);
         std::fill(acc.begin(), acc.end(), vf{});
-        for (std::size_t panel = first; panel < std::min(first + FOLD_PANELS, end); ++panel) {
-            const auto *const x = way.values() + panel * d * SINGLE_LANES;
-            for (std::size_t slice = 0; slice < slices; ++slice)
-                for (std::size_t i = 0; i < rows.size(); ++i) {
-                    StartedRow &row = rows[i];
-                    typename Way::Sum k[1][NF];
-                    SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v)
-                        k[0][v] = slice ? partial[i * NF + v] : way.start(panel * SINGLE_LANES + v * WF, row.start);
-                    const std::size_t n = row.from;
-                    std::size_t stop = row.end;
-                    if (slice + 1 < slices) {
-                        const auto past = static_cast<std::int32_t>((slice + 1) * SLICE);
-                        stop = std::lower_bound(position + n, position + row.end, past) - position;
-                    }
-                    row.from = stop;
-                    add_products_in_pairs(k[0], stop - n, [=](std::size_t j) { return value[n + j]; },
-                                          [=](std::size_t j) { return x + position[n + j] * SINGLE_LANES; },
-                                          typename Way::Step{});
-                    if (slice + 1 < slices) {
-                        SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) partial[i * NF + v] = k[0][v];
-                        continue;
-                    }
-                    row.from = begin[i];
-                    finish(way, sums, panel, i, &row.start, k, acc.data() + 2 * i);
-                }
+        for (std::size_t panel = first; panel < last; ++panel) {
+            const auto *const x = way.values() + panel * way.terms() * SINGLE_LANES;
+            for (std::size_t i = 0; i < rows.size(); ++i) {
+                const StartedRow &row = rows[i];
+                typename Way::Sum k[1][NF];
+                SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v)
+                    k[0][v] = way.start(panel * SINGLE_LANES + v * WF, row.start);
+                add_products_in_pairs(k[0], row.end - row.from, [=](std::size_t j) { return value[row.from + j]; },
+                                      [=](std::size_t j) { return x + position[row.from + j] * SINGLE_LANES; },
+                                      typename Way::Step{});
+                finish(way, sums, panel, i, &row.start, k, acc.data() + 2 * i);
+            }
         }
         for (std::size_t i = 0; i < rows.size(); ++i) sums.fold(rows[i].row, group, acc.data() + 2 * i);
-        pulse.spent((entries + rows.size()) * (std::min(first + FOLD_PANELS, end) - first) * SINGLE_LANES);
+        pulse.spent((entries + rows.size()) * (last - first) * SINGLE_LANES);
     }
 }
 
