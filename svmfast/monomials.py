@@ -7,12 +7,16 @@ within a degree by sorted index tuples ``i1 <= i2 <= ...`` in lexicographic orde
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import lru_cache
+from itertools import combinations_with_replacement
 
 import numpy as np
 
-from svmfast import _core
 from svmfast.rows import FloatArray
+
+#: Rows of a product of matrices, which cannot be interrupted.
+_BLOCK = 4096
 
 
 def coefficient_count(d: int, order: int) -> int:
@@ -27,13 +31,43 @@ def multiplicities(d: int, degree: int) -> FloatArray:
     This is the number of orders in which its variables can be multiplied, ``degree! / prod(exponents!)``, in
     the order in which coefficients are stored.
     """
-    # A single all-ones point with weight 1 has exactly these coefficients: (z_1 + ... + z_d)^degree.
-    weights = np.zeros((degree + 1, 1))
-    weights[degree] = 1
-    all_degrees: FloatArray = _core.power_sum_coefficients(np.ones((1, d)), weights, 1)
-    of_degree: FloatArray = all_degrees[coefficient_count(d, degree - 1) if degree else 0 :].copy()
+    of_degree = np.ones(d if degree else 1)
+    if degree >= 2:
+        # A single all-ones point with weight 1 has exactly these coefficients: (z_1 + ... + z_d)^degree.
+        one = np.ones((1, d)), np.ones(1)
+        parts = [pair_coefficients(*one, prefix) for prefix in first_indices(d, degree)]
+        of_degree = np.concatenate([np.zeros(0), *parts])
     of_degree.flags.writeable = False  # shared by all callers
     return of_degree
+
+
+def first_indices(d: int, degree: int) -> Iterator[tuple[int, ...]]:
+    """All but the last two indices of the monomials of a degree of at least 2, in their order."""
+    return combinations_with_replacement(range(d), degree - 2)
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def pair_coefficients(points: FloatArray, weights: FloatArray, prefix: tuple[int, ...]) -> FloatArray:
+    """Coefficients of ``sum_i weights[i] (points[i] . w)^degree`` whose indices are `prefix` and two more.
+
+    They are in the order in which coefficients are stored.
+    """
+    start = prefix[-1] if prefix else 0
+    u, repeated = points[:, start:], prefix.count(start)
+    sums = np.zeros((u.shape[1], u.shape[1]))
+    for begin in range(0, len(u), _BLOCK):
+        part, block = u[begin : begin + _BLOCK], slice(begin, begin + _BLOCK)
+        product = weights[block].copy()
+        for i in prefix:
+            product *= points[block, i]
+        sums += (part * product[:, None]).T @ part
+    # The orders of an index tuple: factorial(degree) over those of equal indices. Divisions are exact.
+    orders = math.factorial(len(prefix) + 2) // math.prod(math.factorial(prefix.count(i)) for i in {*prefix})
+    sums *= float(orders)
+    sums[:1] /= repeated + 1
+    sums[:1, :1] /= (repeated + 2) / 2
+    np.fill_diagonal(sums, sums.diagonal() / 2)
+    return sums[np.triu(np.ones(sums.shape, dtype=bool))]
 
 
 def by_degree(coefficients: FloatArray, d: int, order: int) -> list[FloatArray]:

@@ -210,7 +210,6 @@ void bind_routed(nb::module_ &m) {
 }
 
 void bind_polynomials(nb::module_ &m) {
-    m.def("power_sum_coefficients", &power_sum_coefficients, unlocked);
     m.attr("SPARE_ENTRIES") = SPARE_ENTRIES;
     nb::class_<PolynomialValues>(m, "PolynomialValues")
         .def(

@@ -34,9 +34,6 @@ class CellSums {
 
 // --- truncated expansions ------------------------------------------------------------------------------------------
 
-// Coefficients of sum_m sum_i weights[m][i] (points_i . w)^m.
-Out<double> power_sum_coefficients(In2<double> points, In2<double> weights, Threads threads);
-
 // The number of entries that a row may have beyond the variables.
 constexpr std::size_t SPARE_ENTRIES = 4096;
 

@@ -82,11 +82,6 @@ SVMFAST_DECLARE(void distance_block(double *w, const double *center, std::size_t
 // factors[r] = exp(-gamma s[r]) for n rows; both arrays hold a whole number of vectors.
 SVMFAST_DECLARE(void gaussian_factors(const double *s, std::size_t n, double gamma, double *factors))
 
-// sums[(a - a0) * width + (l - a0)] += sum_s q[s] u[s][a] u[s][l] for a0 <= a < a1, a <= l < d (entries l < a are
-// scratch); width = d - a0 rounded up to lanes; u has `stride` columns, padded with zeros to at least a0 + width.
-SVMFAST_DECLARE(void weighted_triangle(const double *u, const double *q, std::size_t n, std::size_t stride,
-                                       std::size_t d, std::size_t a0, std::size_t a1, double *sums))
-
 // The bounds of svmfast.certificate.REST for n rows of one cell and function; the true squared distance lies
 // between below and above. All arrays hold a whole number of vectors; elements after n are scratch.
 SVMFAST_DECLARE(void expansion_bounds(double gamma, const double *degrees, std::size_t top, const double *rest,

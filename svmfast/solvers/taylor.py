@@ -1,21 +1,22 @@
 """Coefficients of truncated expansions: from weighted points to one packed polynomial.
 
-All expansions here are sums of powers of inner products, ``sum_m sum_i w_mi (u_i . z)^m``, so one native
-contraction builds them all.
+All expansions here are sums of powers of inner products, ``sum_m sum_i w_mi (u_i . z)^m``, so one
+function, :func:`power_sum_coefficients`, builds them all.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from svmfast import _core
 from svmfast.certificate import MAX_ORDER
 from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
-from svmfast.monomials import by_degree, coefficient_count, multiplicities
+from svmfast.monomials import by_degree, coefficient_count, first_indices, multiplicities, pair_coefficients
 from svmfast.rows import FloatArray
+from svmfast.threads import map_in_threads, one_blas_thread
 
 # Numbers between 2^-n and 2^n are not scaled: their powers up to MAX_ORDER stay in the range of doubles.
 _MODERATE_WIDTH, _MODERATE_FACTOR = 20, 10
@@ -82,6 +83,16 @@ def check_memory(d: int, order: int, polynomials: int, limit: int) -> None:
         )
 
 
+@one_blas_thread(numpy_only=True)
+def power_sum_coefficients(points: FloatArray, weights: FloatArray, *, threads: int = 1) -> FloatArray:
+    """The packed coefficients of ``sum_m sum_i weights[m, i] (points[i] . w)^m``."""
+    parts = [weights[:1].sum(axis=1), *(weights[1:2] @ points)]
+    for degree in range(2, len(weights)):
+        part = partial(pair_coefficients, points, weights[degree])
+        parts += map_in_threads(part, first_indices(points.shape[1], degree), threads)
+    return np.concatenate(parts)
+
+
 @np.errstate(over="ignore", invalid="ignore")
 def gaussian_coefficients(
     points: FloatArray,
@@ -121,7 +132,7 @@ def gaussian_coefficients(
             weights[m] = per_degree * inner
         else:
             weights[m] = per_degree
-    made: FloatArray = _core.power_sum_coefficients(u, weights, threads)
+    made = power_sum_coefficients(u, weights, threads=threads)
     if k:
         for m, part in enumerate(by_degree(made, u.shape[1], order)):
             np.ldexp(part, k * m, out=part)
@@ -138,7 +149,7 @@ def polynomial_kernel_coefficients(
     scales = PowerScales.of(points, gamma, coef0, degree)
     weights = np.stack([beta * scales.weight(m) for m in range(degree + 1)])
     points = np.ascontiguousarray(np.ldexp(points, -scales.of_points) if scales.of_points else points)
-    made: FloatArray = _core.power_sum_coefficients(points, weights, threads)
+    made = power_sum_coefficients(points, weights, threads=threads)
     for m, part in enumerate(by_degree(made, points.shape[1], degree)):
         if e := scales.exponent(m):
             np.ldexp(part, e, out=part)

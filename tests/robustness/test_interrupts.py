@@ -13,6 +13,7 @@ from svmfast import _core
 from svmfast.kernels import DecisionEngine, Kernel
 from svmfast.methods.budget.sgd import BudgetedSgd, StepOptions, TrainingBlock
 from svmfast.rows import Rows
+from svmfast.solvers.taylor import power_sum_coefficients
 from svmfast.threads import interruptible
 
 #: Seconds before the signal; limits after it in processor seconds and by the clock.
@@ -102,7 +103,7 @@ def reduced_set():
 
 def power_sums():
     points, weights = RNG.normal(size=(40_000, 500)), np.ones((3, 40_000))
-    return lambda threads: _core.power_sum_coefficients(points, weights, threads)
+    return lambda threads: power_sum_coefficients(points, weights, threads=threads)
 
 
 WORK = {

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from cell_models import exact_model, in_cells, one_function
 
-from svmfast import _core
 from svmfast.certificate import SPARE_ENTRIES
 from svmfast.errors import ModelContentError, NotFiniteError
 from svmfast.monomials import symmetric_norms
 from svmfast.rows import Rows
-from svmfast.solvers.taylor import shorten
+from svmfast.solvers.taylor import power_sum_coefficients, shorten
 
 
 def slow_bounds(model, rows):
@@ -39,8 +38,8 @@ def slow_bounds(model, rows):
 def test_values_of_any_order(d, order):
     rng = np.random.default_rng(d * 10 + order)
     points, weights = rng.normal(size=(70, d)), rng.normal(size=(order + 1, 70))
-    coefficients = _core.power_sum_coefficients(points, weights, 2)
-    assert coefficients.tobytes() == _core.power_sum_coefficients(points, weights, 1).tobytes()
+    coefficients = power_sum_coefficients(points, weights, threads=2)
+    assert coefficients.tobytes() == power_sum_coefficients(points, weights).tobytes()
     assert len(coefficients) == math.comb(d + order, order)
     z = rng.normal(size=(53, d)) * (rng.uniform(size=(53, d)) < 0.4)
     expected = np.einsum("nim,mi->n", (z @ points.T)[..., None] ** np.arange(order + 1), weights)

@@ -1,4 +1,4 @@
-// The hot loops of truncated expansions, one vector lane per row (evaluation, error bounds) or per feature (building).
+// The hot loops of truncated expansions: values and error bounds, one vector lane per row.
 #include "polynomial.hpp"
 #include "simd/tiles.hpp"
 
@@ -220,24 +220,6 @@ template float sparse_polynomial(const std::int32_t *, const float *, std::size_
                                  const std::size_t *const *, const std::size_t *);
 template void polynomial_block(const double *, std::size_t, int, const double *, std::size_t, double *);
 template void polynomial_block(const float *, std::size_t, int, const float *, std::size_t, float *);
-
-void weighted_triangle(const double *u, const double *q, std::size_t n, std::size_t stride, std::size_t d,
-                       std::size_t a0, std::size_t a1, double *sums) {
-    constexpr std::size_t together = 64;
-    const std::size_t width = round_up(d - a0, W), lines = a1 - a0;
-    std::vector<double> scaled(lines * together), part(lines * width);
-    Pulse pulse;
-    for (std::size_t s0 = 0; s0 < n; s0 += together) {
-        const std::size_t m = std::min(together, n - s0);
-        pulse.spent(m * part.size());
-        const double *rows = u + s0 * stride + a0;
-        for (std::size_t s = 0; s < m; ++s)
-            for (std::size_t a = 0; a < lines; ++a) scaled[a * together + s] = q[s0 + s] * rows[s * stride + a];
-        std::fill(part.begin(), part.end(), 0.0);
-        product(lines, width / W, part.data(), width, scaled.data(), together, rows, stride, m);
-        for (std::size_t i = 0; i < part.size(); ++i) sums[i] += part[i];
-    }
-}
 
 void distance_block(double *w, const double *center, std::size_t d, std::size_t vectors, bool shift, double *sums,
                     float *narrow, double scale, std::size_t stride) {
