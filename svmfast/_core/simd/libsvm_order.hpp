@@ -38,9 +38,8 @@ class LibsvmOrder {
     static constexpr std::size_t BATCH = 8;
 
     explicit LibsvmOrder(const Expansion &e)
-        : e(e), together(std::min(e.panels(), PANELS)), stride(together * LANES), k(BATCH * stride),
-          across(BATCH * stride), so_far(e.panels() > PANELS ? e.functions * BATCH : 0),
-          z(e.scattered ? stride : BATCH * e.active.size()) {}
+        : e(e), lanes(e.panels() * LANES), k(BATCH * lanes), unsure(lanes + W), across(BATCH * lanes),
+          z(e.scattered ? lanes : BATCH * e.active.size()) {}
 
     // Rows which[0 .. count), count <= BATCH -> out[row][functions].
     void evaluate(const RowBlock &rows, const std::uint32_t *which, std::size_t count, double *out) {
@@ -50,13 +49,7 @@ class LibsvmOrder {
             tiled = 0;
             while (tiled + TOGETHER <= count && complete(tiled)) tiled += TOGETHER;
         }
-        // Panels in order: each part continues the sums of the one before, so the division into parts changes no bit.
-        begin = 0;
-        do {
-            end = std::min(e.panels(), begin + PANELS);
-            part(rows, which, count, out);
-            begin = end;
-        } while (end < e.panels());
+        sum_up(rows, which, count, out);
     }
 
   private:
@@ -70,33 +63,27 @@ class LibsvmOrder {
     };
     static constexpr std::int64_t ABSENT = -1;
 
-    // A limited number of panels at a time, so that a thread's memory does not grow with the model.
-    static constexpr std::size_t PANELS = (1 << 14) / LANES;
-
     const Expansion &e;
-    std::size_t together, stride;
-    std::size_t begin = 0, end = 0;  // the panels of this part
-    Aligned<double> k;               // [row of the batch][lane]: the kernel's arguments, then its values
-    std::vector<std::int64_t> unsure = std::vector<std::int64_t>(stride + W);  // of libm_exp
-    Aligned<double> across;  // [lane][row of the batch]: kernel values
-    Aligned<double> so_far;  // [function][row of the batch], where there are several parts
+    std::size_t lanes;                 // of all panels
+    Aligned<double> k;                 // [row of the batch][lane]: the kernel's arguments, then its values
+    std::vector<std::int64_t> unsure;  // of libm_exp
+    Aligned<double> across;            // [lane][row of the batch]: kernel values
     std::vector<Step> walk[BATCH];
     // Rows of the batch, a multiple of TOGETHER, that have all features of a panel and no others.
     std::size_t tiled = 0;
     Aligned<double> z;  // [row / TOGETHER][feature][row % TOGETHER] of these rows; scattered: zeros, one for each lane
     Pulse pulse;
 
-    void part(const RowBlock &rows, const std::uint32_t *which, std::size_t count, double *out) {
+    void sum_up(const RowBlock &rows, const std::uint32_t *which, std::size_t count, double *out) {
         if (e.scattered)
-            for (std::size_t b = 0; b < count; ++b) by_columns(rows, rows.row(which[b]), k.data() + b * stride);
+            for (std::size_t b = 0; b < count; ++b) by_columns(rows, rows.row(which[b]), k.data() + b * lanes);
         else if (e.kind == KernelKind::rbf)
             panelled<true>(count);
         else
             panelled<false>(count);
-        const std::size_t lanes = (end - begin) * LANES;
         pulse.spent(BATCH * lanes * (8 + e.width));
         for (std::size_t b = 0; b < count; ++b) {
-            double *const values = k.data() + b * stride;
+            double *const values = k.data() + b * lanes;
             if (e.kind == KernelKind::rbf)
                 libm_exp(values, lanes, -e.gamma, unsure.data());
             else
@@ -104,20 +91,13 @@ class LibsvmOrder {
         }
         for (std::size_t b = 0; b < count; b += W)
             for (std::size_t i = 0; i < lanes; i += W)
-                transpose(k.data() + b * stride + i, stride, across.data() + i * BATCH + b, BATCH);
-        const bool last = end == e.panels();
+                transpose(k.data() + b * lanes + i, lanes, across.data() + i * BATCH + b, BATCH);
         each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {
-            Sums s{};
-            if (begin > 0)
-        SVMFAST_UNROLL for (std::size_t v = 0; v < BATCH / W; ++v)
-                    s.of[v] = load(so_far.data() + p * BATCH + v * W);
-            s = add(i, row_i, s);
+            Sums s = add(i, row_i, {});
             if (j < e.groups) s = add(j, row_j, s);
             double sum[BATCH];
-            double *to = last ? sum : so_far.data() + p * BATCH;
-            SVMFAST_UNROLL for (std::size_t v = 0; v < BATCH / W; ++v) store(to + v * W, s.of[v]);
-            if (last)
-                for (std::size_t b = 0; b < count; ++b) out[which[b] * e.functions + p] = sum[b] - e.rho[p];
+            SVMFAST_UNROLL for (std::size_t v = 0; v < BATCH / W; ++v) store(sum + v * W, s.of[v]);
+            for (std::size_t b = 0; b < count; ++b) out[which[b] * e.functions + p] = sum[b] - e.rho[p];
         });
     }
 
@@ -131,10 +111,9 @@ class LibsvmOrder {
 
     // Adds a class's terms to the sums of all rows of the batch: each row's additions depend only on its own sum.
     Sums add(std::size_t group, std::size_t coef_row, Sums s) const {
-        const std::size_t stop = std::min(e.group_panels[group + 1], end);
-        for (std::size_t panel = std::max(e.group_panels[group], begin); panel < stop; ++panel) {
+        for (std::size_t panel = e.group_panels[group]; panel < e.group_panels[group + 1]; ++panel) {
             const double *coef = e.coef.data() + (panel * e.width + coef_row) * LANES;
-            const double *values = across.data() + (panel - begin) * LANES * BATCH;
+            const double *values = across.data() + panel * LANES * BATCH;
             // A filler lane has coefficient 0 and a finite kernel value: adding its +-0 changes no bit of a sum.
             SVMFAST_UNROLL for (std::size_t l = 0; l < LANES; ++l) {
                 const vd c = broadcast(coef[l]);
@@ -188,13 +167,13 @@ class LibsvmOrder {
     template <bool rbf>
     void panelled(std::size_t count) {
         const std::size_t d = e.active.size();
-        for (std::size_t panel = begin; panel < end; ++panel) {
+        for (std::size_t panel = 0; panel < e.panels(); ++panel) {
             const double *x = e.values.data() + panel * d * LANES;
-            double *to = k.data() + (panel - begin) * LANES;
+            double *to = k.data() + panel * LANES;
             std::size_t b = 0;
-            for (; b < tiled; b += TOGETHER) tile<rbf>(x, z.data() + b * d, d, to + b * stride, stride);
+            for (; b < tiled; b += TOGETHER) tile<rbf>(x, z.data() + b * d, d, to + b * lanes, lanes);
             pulse.spent(tiled * d * LANES);
-            for (; b < count; ++b) row_sums<rbf>(x, walk[b], to + b * stride);
+            for (; b < count; ++b) row_sums<rbf>(x, walk[b], to + b * lanes);
         }
     }
 
@@ -202,12 +181,11 @@ class LibsvmOrder {
     // row nor the vector has are 0.
     void by_columns(const RowBlock &rows, std::size_t row, double *sums) {
         const bool rbf = e.kind == KernelKind::rbf;
-        const std::size_t offset = begin * LANES, lanes = (end - begin) * LANES;
         std::fill_n(sums, lanes, 0.0);
-        // Calls visit(lane, value) for the model's columns [f, last) and the lanes of this part.
+        // Calls visit(lane, value) for the model's columns [f, last).
         const auto columns = [&](std::size_t f, std::size_t last, auto &&visit) {
             for (std::int64_t c = e.column_start[f]; c < e.column_start[last]; ++c)
-                if (const std::size_t lane = e.column_lane[c] - offset; lane < lanes) visit(lane, e.column_value[c]);
+                visit(e.column_lane[c], e.column_value[c]);
             pulse.spent(2 * static_cast<std::size_t>(e.column_start[last] - e.column_start[f]));
         };
         const auto add_square = [=](std::size_t lane, double x) { sums[lane] += x * x; };
