@@ -252,8 +252,7 @@ void bind_training(nb::module_ &m) {
     nb::class_<ReducedSetObjective>(m, "ReducedSetObjective")
         .def(nb::init<int, double, int, bool, const SparseRows &, std::size_t, In1<std::int64_t>, In2<double>,
                       In2<double>>())
-        .def("evaluate", &ReducedSetObjective::evaluate, unlocked)
-        .def("decisions", &ReducedSetObjective::decisions, unlocked);
+        .def("evaluate", &ReducedSetObjective::evaluate, unlocked);
 }
 
 // --- svmfast predict -----------------------------------------------------------------------------------------------

@@ -223,40 +223,28 @@ CellSums::CellSums(In1<std::int32_t> columns, In1<std::int64_t> children, In2<do
     }
 }
 
-namespace {
-
-Out<std::int64_t> marked(const std::vector<std::uint8_t> &marks) {
-    const std::size_t count = std::count(marks.begin(), marks.end(), 1);
-    std::unique_ptr<std::int64_t[]> which(new std::int64_t[count]);
-    for (std::size_t i = 0, at = 0; at < count; ++i)
-        if (marks[i]) which[at++] = static_cast<std::int64_t>(i);
-    return give(std::move(which), {count});
-}
-
-}  // namespace
-
-std::tuple<Out<double>, Out<std::int64_t>> CellSums::decide(const SparseRows &rows, Threads threads) const {
+std::tuple<Out<double>, Out<std::uint8_t>> CellSums::decide(const SparseRows &rows, Threads threads) const {
     const std::size_t n = rows.count;
     std::unique_ptr<double[]> out(new double[n * e.functions]);
-    std::vector<std::uint8_t> near_boundary(e.grouped ? n : 0);
+    std::unique_ptr<std::uint8_t[]> near_boundary(new std::uint8_t[n]());
     by_cells(e, router, rows, threads,
              [&](const PackedRows &packed, std::size_t first, const auto *order, const auto *start) {
-                 SVMFAST_DISPATCH(cell_decisions, e, rows, packed, first, order, start, out.get(),
-                                  near_boundary.data());
+                 SVMFAST_DISPATCH(cell_decisions, e, rows, packed, first, order, start, out.get(), near_boundary.get());
              });
-    return {give(std::move(out), {n, e.functions}), marked(near_boundary)};
+    return {give(std::move(out), {n, e.functions}), give(std::move(near_boundary), {n})};
 }
 
-std::tuple<Out<std::int32_t>, Out<std::int64_t>> CellSums::labels(const SparseRows &rows, int rule,
+std::tuple<Out<std::int32_t>, Out<std::uint8_t>> CellSums::labels(const SparseRows &rows, int rule,
                                                                   Threads threads) const {
-    std::unique_ptr<std::int32_t[]> out(new std::int32_t[rows.count]);
-    std::vector<std::uint8_t> near_boundary(e.grouped ? rows.count : 0);
+    const std::size_t n = rows.count;
+    std::unique_ptr<std::int32_t[]> out(new std::int32_t[n]);
+    std::unique_ptr<std::uint8_t[]> near_boundary(new std::uint8_t[n]());
     by_cells(e, router, rows, threads,
              [&](const PackedRows &packed, std::size_t first, const auto *order, const auto *start) {
                  SVMFAST_DISPATCH(cell_labels, e, static_cast<Rule>(rule), rows, packed, first, order, start, out.get(),
-                                  near_boundary.data());
+                                  near_boundary.get());
              });
-    return {give(std::move(out), {rows.count}), marked(near_boundary)};
+    return {give(std::move(out), {n}), give(std::move(near_boundary), {n})};
 }
 
 }  // namespace svmfast

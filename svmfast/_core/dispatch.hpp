@@ -45,6 +45,8 @@ inline bool has_vnni() { return machine().vnni; }
 // Doubles in a vector of the variant in use, and vectors in a panel of support vectors: of doubles, of floats.
 inline std::size_t vector_lanes() { return best_isa() == Isa::avx512 ? 8 : best_isa() == Isa::avx2 ? 4 : 2; }
 constexpr std::size_t NV = 3, NF = 2;
+// Rows in a tile of doubles, whose sums fill the registers: AVX-512 has 32 of them, the others 16.
+inline std::size_t register_rows() { return best_isa() == Isa::avx512 ? 8 : 4; }
 
 }  // namespace svmfast
 

@@ -22,10 +22,10 @@ class CellSums {
              In1<std::int64_t> sizes, const SparseRows &landmarks, In2<double> coef, In2<double> rho, int kind,
              In1<std::int64_t> pseudo_sizes, In2<std::int64_t> pairs, In1<double> distance, In2<double> pseudo_coef,
              std::size_t classes, In2<std::int64_t> class_sizes);
-    // Decision values, and in LIBSVM's arrangement the rows in which rounding could change a sign.
-    std::tuple<Out<double>, Out<std::int64_t>> decide(const SparseRows &rows, Threads threads) const;
-    // The numbers of the classes that win by a Rule, of one function 0 if the value is above 0, else 1; and such rows.
-    std::tuple<Out<std::int32_t>, Out<std::int64_t>> labels(const SparseRows &rows, int rule, Threads threads) const;
+    // Decision values, and marks of the rows in which rounding could change a sign in LIBSVM's arrangement.
+    std::tuple<Out<double>, Out<std::uint8_t>> decide(const SparseRows &rows, Threads threads) const;
+    // The numbers of the classes that win by a Rule, of one function 0 if the value is above 0, else 1; and such marks.
+    std::tuple<Out<std::int32_t>, Out<std::uint8_t>> labels(const SparseRows &rows, int rule, Threads threads) const;
 
   private:
     Router router;
@@ -94,8 +94,6 @@ class ReducedSetObjective {
                                                                                In1<double> rho, In1<std::int64_t> sizes,
                                                                                double gamma, In2<std::int64_t> pairs,
                                                                                Threads threads) const;
-    Out<double> decisions(In2<double> vectors, In2<double> coef, In1<double> rho, In1<std::int64_t> sizes, double gamma,
-                          Threads threads) const;
 
   private:
     ReducedSet pack(const In2<double> &vectors, const In2<double> &coef, const In1<double> &rho,

@@ -29,14 +29,6 @@ void each_coefficient(const ReducedSet &s, Visit &&visit) {
     for (std::size_t p = 0; p < s.pairs.shape(0); ++p) visit(count + p, s.vector_slots + p);
 }
 
-// Calls body(i, first tile, last tile) for as many parts of the tiles, at most `parts`, as are not empty.
-template <class Body>
-void each_part(std::size_t tiles, std::size_t parts, Threads threads, Body &&body) {
-    const std::size_t share = std::max<std::size_t>(1, divide_up(tiles, parts));
-    parallel_for(divide_up(tiles, share), threads,
-                 [&](std::size_t i, std::size_t) { body(i, i * share, std::min((i + 1) * share, tiles)); });
-}
-
 }  // namespace
 
 ReducedSetObjective::ReducedSetObjective(int kind, double coef0, int degree, bool hinge, const SparseRows &given,
@@ -54,7 +46,7 @@ ReducedSetObjective::ReducedSetObjective(int kind, double coef0, int degree, boo
     for (std::size_t r = 0; r < rows.n; ++r) rows.squared_norm.push_back(given.squared_norm(r));
     const double cells = static_cast<double>(rows.n) * static_cast<double>(rows.d);
     rows.dense = static_cast<double>(rows.start[rows.n]) > DENSE_SHARE * cells && 8 * cells < PACKED_LIMIT;
-    rows.tile_rows = SVMFAST_DISPATCH(reduced_tile_rows, rows.dense);
+    rows.tile_rows = register_rows() * (rows.dense ? 1 : 4);
     rows.squared_norm.resize(rows.n + rows.tile_rows);
     for (std::size_t first = 0, r = 0; r < rows.n; first = r) {
         const std::int64_t here = winner.data()[first];
@@ -84,8 +76,9 @@ std::tuple<double, Out<double>, Out<double>, Out<double>, double> ReducedSetObje
         grad_rho(new double[rho.shape(0)]());
     const ReducedSet s = pack(vectors, coef, rho, sizes, gamma, pairs);
     std::vector<ReducedSums> sums(PARTS, ReducedSums(s));
-    each_part(rows.tiles.size(), PARTS, threads, [&](std::size_t i, std::size_t first, std::size_t last) {
-        SVMFAST_DISPATCH(reduced_rows, rows, s, first, last, &sums[i], nullptr);
+    const std::size_t tiles = rows.tiles.size(), share = std::max<std::size_t>(1, divide_up(tiles, PARTS));
+    parallel_for(divide_up(tiles, share), threads, [&](std::size_t i, std::size_t) {
+        SVMFAST_DISPATCH(reduced_rows, rows, s, i * share, std::min((i + 1) * share, tiles), sums[i]);
     });
     ReducedSums &all = sums[0];
     const auto add = [](auto &to, const auto &from) {
@@ -125,16 +118,6 @@ std::tuple<double, Out<double>, Out<double>, Out<double>, double> ReducedSetObje
     std::copy(all.rho.begin(), all.rho.end(), grad_rho.get());
     return {all.value, give(std::move(grad_vectors), {m, d}), give(std::move(grad_coef), {width, all_coef}),
             give(std::move(grad_rho), {rho.shape(0)}), by_gamma};
-}
-
-Out<double> ReducedSetObjective::decisions(In2<double> vectors, In2<double> coef, In1<double> rho,
-                                           In1<std::int64_t> sizes, double gamma, Threads threads) const {
-    std::unique_ptr<double[]> out(new double[rows.n * rows.width]);
-    const ReducedSet s = pack(vectors, coef, rho, sizes, gamma, {});
-    each_part(rows.tiles.size(), 4 * PARTS, threads, [&](std::size_t, std::size_t first, std::size_t last) {
-        SVMFAST_DISPATCH(reduced_rows, rows, s, first, last, nullptr, out.get());
-    });
-    return give(std::move(out), {rows.n, rows.width});
 }
 
 ReducedSet ReducedSetObjective::pack(const In2<double> &vectors, const In2<double> &coef, const In1<double> &rho,

@@ -67,8 +67,6 @@ struct ReducedSums {
 
 }  // namespace svmfast
 
-// Tiles [first, last): adds to `sums`, or (sums == nullptr) writes ftilde to out[n][width].
+// Adds the tiles [first, last).
 SVMFAST_DECLARE(void reduced_rows(const ReducedRows &, const ReducedSet &, std::size_t first, std::size_t last,
-                                  ReducedSums *sums, double *out))
-// Rows per tile, packed or compressed.
-SVMFAST_DECLARE(std::size_t reduced_tile_rows(bool dense))
+                                  ReducedSums &))

@@ -152,7 +152,7 @@ class RoutedModel(Cacheless, Model):
         if self._cells is not None:
             values, doubtful = self._cells.decide(rows, threads)
             # In LIBSVM's layout, rounding could change the votes of rows with a value near zero.
-            for mine, engine in self._by_engine(rows, doubtful):
+            for mine, engine in self._by_engine(rows, np.flatnonzero(doubtful)):
                 values[mine] = engine.decision_values(rows.take(mine), threads=threads)
             return values
         order, start, grouped = self._router.group(rows, threads=threads)
@@ -176,7 +176,7 @@ class RoutedModel(Cacheless, Model):
             return head.predict(self.decision_values(rows, threads=threads))
         rule = 1 if head.one_vs_rest else 0 if head.n_functions == 1 else 2
         place, doubtful = self._cells.labels(rows, rule, threads)
-        for mine, engine in self._by_engine(rows, doubtful):
+        for mine, engine in self._by_engine(rows, np.flatnonzero(doubtful)):
             place[mine] = engine.labels(rows.take(mine), threads=threads)[0]
         return head.answers(place)
 

@@ -7,8 +7,6 @@
 namespace svmfast::SVMFAST_ISA {
 namespace {
 
-constexpr std::size_t SPARSE_ROWS = 4 * ROWS;  // rows in one pass over the panels
-
 // One tile's scratch: kernel values (later: q = weight on x in the gradient) and what their derivative needs.
 struct Scratch {
     Aligned<double> kernel, slope;  // [row][padded]; slope: dK / d(u.x), not needed for rbf
@@ -229,8 +227,7 @@ void sparse_gradient(const ReducedRows &rows, const ReducedSet &s, std::size_t f
 }
 
 template <KernelKind kind>
-void run(const ReducedRows &rows, const ReducedSet &s, std::size_t first, std::size_t last, ReducedSums *sums,
-         double *out) {
+void run(const ReducedRows &rows, const ReducedSet &s, std::size_t first, std::size_t last, ReducedSums &sums) {
     Scratch t(s, rows.tile_rows);
     Pulse pulse;
     for (std::size_t i = first; i < last; ++i) {
@@ -242,31 +239,23 @@ void run(const ReducedRows &rows, const ReducedSet &s, std::size_t first, std::s
         else
             sparse_kernel<kind>(rows, s, tile.first, tile.count, t);
         each_product(s, tile.count, t, [](double a, double b, double &product) { product = a * b; });
-        if (!sums) {
-            for (std::size_t r = 0; r < tile.count; ++r)
-                decide(s, tile.winner, t.kernel.data() + r * s.padded, out + (tile.first + r) * s.width);
-            continue;
-        }
-        residuals(rows, s, tile, t, *sums);
-        back<kind>(s, tile, rows.squared_norm.data(), t, *sums);
+        residuals(rows, s, tile, t, sums);
+        back<kind>(s, tile, rows.squared_norm.data(), t, sums);
         each_product(s, tile.count, t, [](double &a, double &b, double &q) { a += q, b += q; });
         if (rows.dense)
-            dense_gradient(rows, s, i, t, *sums);
+            dense_gradient(rows, s, i, t, sums);
         else
-            sparse_gradient(rows, s, tile.first, tile.count, t, *sums);
+            sparse_gradient(rows, s, tile.first, tile.count, t, sums);
     }
 }
 
 }  // namespace
 
-std::size_t reduced_tile_rows(bool dense) { return dense ? ROWS : SPARSE_ROWS; }
-
-void reduced_rows(const ReducedRows &rows, const ReducedSet &s, std::size_t first, std::size_t last, ReducedSums *sums,
-                  double *out) {
+void reduced_rows(const ReducedRows &rows, const ReducedSet &s, std::size_t first, std::size_t last, ReducedSums &sums) {
     switch (s.kind) {
-        case KernelKind::rbf: return run<KernelKind::rbf>(rows, s, first, last, sums, out);
-        case KernelKind::sigmoid: return run<KernelKind::sigmoid>(rows, s, first, last, sums, out);
-        default: return run<KernelKind::polynomial>(rows, s, first, last, sums, out);
+        case KernelKind::rbf: return run<KernelKind::rbf>(rows, s, first, last, sums);
+        case KernelKind::sigmoid: return run<KernelKind::sigmoid>(rows, s, first, last, sums);
+        default: return run<KernelKind::polynomial>(rows, s, first, last, sums);
     }
 }
 

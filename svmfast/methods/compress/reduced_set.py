@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from svmfast import _core
 from svmfast.errors import OptionError
-from svmfast.kernels import NATIVE_KINDS, Kernel
+from svmfast.kernels import NATIVE_KINDS, DecisionEngine, Kernel
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.ridge import solve_with_ridge
@@ -90,17 +90,22 @@ class Target:
         return len(self.rows)
 
     def gradient(self, reduced: ReducedSet) -> tuple[float, FloatArray, FloatArray, FloatArray]:
-        found = self._native.evaluate(*self._given(reduced), np.zeros((0, 2), np.int64), self.threads)
-        return found[:4]
+        given = reduced.vectors, reduced.coef, reduced.rho, reduced.sizes, self.kernel.gamma
+        return self._native.evaluate(*given, np.zeros((0, 2), np.int64), self.threads)[:4]
 
     def decisions(self, reduced: ReducedSet) -> FloatArray:
         """The expansion's decision values ``(n, width)`` for the functions of each row's winner."""
-        return self._native.decisions(*self._given(reduced), self.threads)
-
-    def _given(
-        self, reduced: ReducedSet
-    ) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.int64], float]:
-        return reduced.vectors, reduced.coef, reduced.rho, reduced.sizes, self.kernel.gamma
+        k = len(reduced.sizes)
+        nr_sv = reduced.sizes if k > 1 else None
+        vectors = Rows.from_dense(reduced.vectors)
+        engine = DecisionEngine(self.kernel, vectors, reduced.coef, reduced.rho, nr_sv)
+        values = engine.decision_values(self.rows, threads=self.threads)
+        if k == 1:
+            return values
+        number = np.zeros((k, k), np.int64)
+        number[np.triu_indices(k, 1)] = np.arange(values.shape[1])
+        pairs = (number + number.T)[~np.eye(k, dtype=bool)].reshape(k, k - 1)
+        return np.take_along_axis(values, pairs[self.winner], axis=1)
 
     def error(self, reduced: ReducedSet) -> float:
         """The weighted mean of the squared residuals, 2 E / sum of the weights."""
