@@ -112,39 +112,22 @@ def as_model(name, **parameters):
 
 
 UP_TO, NEAR, LARGEST = "values up to 1e150", "values near 1e150", "values up to 1e300"
+#: Data with a model of their own, and its gamma.
+OWN = {
+    **{"one feature": 0.5, "all zero": 0.5, "zeros written out": 0.5, "constant features": 0.01},
+    **{"the same five rows": 0.1, LARGEST: 1.0, "values of 1e-300": 1.0, "a feature far out": 0.1},
+}
+KERNELS = ("linear", "polynomial", "sigmoid")
+HUGE = {f"{kernel}, {NEAR}": as_model(NEAR, kernel=kernel, degree=2, gamma=1e-300) for kernel in KERNELS}
+UP_TO_GAMMAS = {f"{UP_TO}, gamma {g:g}": as_model(UP_TO, gamma=g) for g in (1e-300, 1e-12, 1.0, 1e6)}
 #: Models: name, text, and the names of the data they are tested with.
 MODELS = {
     **{f"gamma {g:g}": (as_model("normal", gamma=g), ("normal", UP_TO, NEAR, LARGEST)) for g in GAMMAS},
     "one vector": (as_model("one row", gamma=0.1), ("normal", "one row", "all zero")),
-    **{
-        name: (as_model(name, gamma=gamma), (name, "normal"))
-        for name, gamma in (
-            *(
-                ("one feature", 0.5),
-                ("all zero", 0.5),
-                ("zeros written out", 0.5),
-                ("constant features", 0.01),
-            ),
-            *(
-                ("the same five rows", 0.1),
-                (LARGEST, 1.0),
-                ("values of 1e-300", 1.0),
-                ("a feature far out", 0.1),
-            ),
-        )
-    },
-    **{
-        f"{UP_TO}, gamma {gamma:g}": (as_model(UP_TO, gamma=gamma), (UP_TO, NEAR, "normal"))
-        for gamma in (1e-300, 1e-12, 1.0, 1e6)
-    },
+    **{name: (as_model(name, gamma=gamma), (name, "normal")) for name, gamma in OWN.items()},
+    **{name: (text, (UP_TO, NEAR, "normal")) for name, text in UP_TO_GAMMAS.items()},
     f"{NEAR}, gamma 1e-300": (as_model(NEAR, gamma=1e-300), (NEAR, UP_TO, "normal")),
-    **{
-        f"{kernel}, {NEAR}": (
-            as_model(NEAR, kernel=kernel, degree=2, gamma=1e-300),
-            (NEAR, "normal", "all zero"),
-        )
-        for kernel in ("linear", "polynomial", "sigmoid")
-    },
+    **{name: (text, (NEAR, "normal", "all zero")) for name, text in HUGE.items()},
 }
 
 
