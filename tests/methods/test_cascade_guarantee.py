@@ -155,7 +155,8 @@ def test_the_guarantee_holds_as_often_as_stated_and_for_the_files_that_are_writt
     rng = np.random.default_rng(1)
     for trial in range(trials):
         drawn = rng.integers(0, len(sure), n)
-        chosen = chosen_of(sure[drawn], differing[drawn], limit, drawn, seed=trial, cost_fast=fast)
+        costs = {"cost_fast": 1000 * fast, "cost_exact": 1000.0}  # in any unit
+        chosen = chosen_of(sure[drawn], differing[drawn], limit, drawn, seed=trial, **costs)
         wrong = (differing & (sure > chosen.error)).mean() > limit
         exceeded += wrong
         written += chosen.cheaper
@@ -165,7 +166,7 @@ def test_the_guarantee_holds_as_often_as_stated_and_for_the_files_that_are_writt
         broken_by_its_own_rows += same_rows and wrong
     # Sometimes it is exceeded: the error is not far too large.
     assert 0 < exceeded <= binom.ppf(0.999, trials, 0.05)
-    assert written > trials / 20
+    assert trials / 20 < written < trials / 2
     assert broken <= binom.ppf(0.999, written, 0.05)
     assert broken_by_its_own_rows > 0.8 * written_by_its_own_rows > 0
 

@@ -112,6 +112,16 @@ def test_coefficients_are_those_of_least_squares_where_these_are_better():
     assert compressor.choose.error(best) < 0.8 * compressor.choose.error(found)
 
 
+def test_lars_starts_only_where_its_matrices_are_small(monkeypatch):
+    """They are of the largest class."""
+    compressor = Compressor(exact("iris_c_rbf_prob"), *rows("iris.train"))
+    *others, largest = sorted(compressor.model.nr_sv.tolist())
+    assert others[-1] < largest
+    for limit, names in ((largest, ["kmeans", "lars"]), (largest - 1, ["kmeans"])):
+        monkeypatch.setattr("svmfast.methods.compress.compressor._AUTO_LARS_LIMIT", limit)
+        assert compressor._start_names() == names
+
+
 def test_values_of_median_size_have_half_the_weight_of_those_on_the_boundary():
     """One-class values have no margin whose size is known."""
     split = (compressor := Compressor(exact("normal_one_rbf_prob"), *rows("normal.train"), QUICK)).split.fit

@@ -44,6 +44,12 @@ def test_svc(name, pseudo):
     assert report.landmarks == made.sizes.sum() <= 12 * report.clusters
 
 
+def test_the_default_gamma_is_svm_trains():
+    rows, y = read("wine.train")
+    made = svmfast.dcpred(rows, y, task="svc", clusters=1, landmarks=2, iterations=0).model
+    assert made.gamma.tolist() == [1 / rows.n_columns]
+
+
 def test_class_weights_multiply_the_cost_of_their_rows():
     dataset = read_svmlight(data("wine.train"))
 

@@ -72,6 +72,8 @@ def test_every_command_makes_the_same_bytes_with_the_figures_of_compare(finished
     assert (folder / "dir" / "recommended").stat().st_size == best["bytes"]
     (copy,) = compared(folder, "dir/recommended")
     assert copy["labels_differing"] == best["confirming"]["labels_differing"]
+    (itself,) = compared(folder, BREAST[0])
+    assert points(folder)["exact"]["confirming"]["accuracy"] == itself["accuracy"]
     for name, point in points(folder).items():
         if point["command"] is None:
             continue

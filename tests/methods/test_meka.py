@@ -20,7 +20,7 @@ from svmfast.formats.svmlight import read_svmlight
 from svmfast.kernels import Kernel
 from svmfast.methods.common.problem import Problem
 from svmfast.methods.meka import MekaOptions
-from svmfast.methods.meka.approximation import approximate_kernel, clustered, triangle_bytes
+from svmfast.methods.meka.approximation import approximate_kernel, check_memory, clustered, triangle_bytes
 from svmfast.methods.meka.error import kernel_error, positive_repair
 from svmfast.methods.meka.fit import fit
 from svmfast.methods.meka.solve import meka_svc
@@ -65,6 +65,8 @@ def test_the_memory_is_checked_before_rows_are_clustered_by_the_seed():
         except MemoryLimitError:
             assert memory == 1000
         assert phases[:1] == reached
+    # Exact blocks are compared without being kept.
+    check_memory(rows, settings(block_only=True), "error", 1, 1, largest=10**7)
 
 
 def test_cross_validation_chooses_the_best_parameters():

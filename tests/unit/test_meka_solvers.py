@@ -246,6 +246,8 @@ def test_every_row_a_landmark_is_kernel_ridge_regression():
     few = leaf.cell_features(many, replace(at, vectors=x[:3], coef=np.zeros((1, 3))))
     whole, part = (leaf.feature_root(many[:n], few[:n], 0.4, rng) for n in (412, 413))
     np.testing.assert_allclose(whole @ whole.T, part @ part.T, rtol=0.02, atol=0.02)
+    larger = 1e8 * leaf.feature_root(many[:412], 1e8 * few[:412], 0.4, rng)
+    np.testing.assert_allclose(larger @ larger.T, whole @ whole.T, rtol=1e-9)
     of_pairs = leaf.penalty_root(cell(q=4))[7:]
     np.testing.assert_allclose(of_pairs @ of_pairs.T, np.eye(4))
     coef, rho = leaf.solve_linear(features, root, (y - y.mean())[:, None], np.ones(80), 5.0, False)
