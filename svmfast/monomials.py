@@ -7,21 +7,35 @@ within a degree by sorted index tuples ``i1 <= i2 <= ...`` in lexicographic orde
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from functools import lru_cache
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from svmfast.rows import FloatArray
-
-#: Rows of a product of matrices, which cannot be interrupted.
-_BLOCK = 4096
 
 
 def coefficient_count(d: int, order: int) -> int:
     """The number of monomials of degree at most `order` in `d` variables, ``C(d + order, order)``."""
     return math.comb(d + order, order)
+
+
+def counts_from(d: int, degree: int) -> list[int]:
+    """How many monomials of `degree` have no variable before each one: the last ones in their order."""
+    return [math.comb(d - i + degree - 1, degree) for i in range(d)]
+
+
+def monomials(values: FloatArray, degree: int) -> FloatArray:
+    """All monomials of `degree`, (count, points), of values (d, points)."""
+    made = np.ones((1, values.shape[1]))
+    for k in range(1, degree + 1):
+        lower, counts = made, counts_from(len(values), k - 1)
+        made = np.empty((sum(counts), values.shape[1]))
+        ends = np.cumsum([0, *counts])
+        for i, count in enumerate(counts):
+            np.multiply(values[i], lower[len(lower) - count :], out=made[ends[i] : ends[i + 1]])
+    return made
 
 
 @lru_cache(maxsize=16)
@@ -31,43 +45,34 @@ def multiplicities(d: int, degree: int) -> FloatArray:
     This is the number of orders in which its variables can be multiplied, ``degree! / prod(exponents!)``, in
     the order in which coefficients are stored.
     """
-    of_degree = np.ones(d if degree else 1)
-    if degree >= 2:
-        # A single all-ones point with weight 1 has exactly these coefficients: (z_1 + ... + z_d)^degree.
-        one = np.ones((1, d)), np.ones(1)
-        parts = [pair_coefficients(*one, prefix) for prefix in first_indices(d, degree)]
-        of_degree = np.concatenate([np.zeros(0), *parts])
-    of_degree.flags.writeable = False  # shared by all callers
-    return of_degree
+    orders, exponents = np.ones(1), np.zeros(1)  # the latter of a monomial's first variable
+    for k in range(1, degree + 1):
+        counts = [*counts_from(d, k - 1), 0]
+        more, longer = [np.zeros(0)], [np.zeros(0)]
+        for count, others in pairwise(counts):
+            exponent = exponents[len(exponents) - count :] + 1
+            exponent[count - others :] = 1
+            more.append(orders[len(orders) - count :] * k / exponent)
+            longer.append(exponent)
+        orders, exponents = np.concatenate(more), np.concatenate(longer)
+    orders.flags.writeable = False  # shared by all callers
+    return orders
 
 
-def first_indices(d: int, degree: int) -> Iterator[tuple[int, ...]]:
-    """All but the last two indices of the monomials of a degree of at least 2, in their order."""
-    return combinations_with_replacement(range(d), degree - 2)
-
-
-@np.errstate(over="ignore", invalid="ignore")
-def pair_coefficients(points: FloatArray, weights: FloatArray, prefix: tuple[int, ...]) -> FloatArray:
-    """Coefficients of ``sum_i weights[i] (points[i] . w)^degree`` whose indices are `prefix` and two more.
-
-    They are in the order in which coefficients are stored.
-    """
-    start = prefix[-1] if prefix else 0
-    u, repeated = points[:, start:], prefix.count(start)
-    sums = np.zeros((u.shape[1], u.shape[1]))
-    for begin in range(0, len(u), _BLOCK):
-        part, block = u[begin : begin + _BLOCK], slice(begin, begin + _BLOCK)
-        product = weights[block].copy()
-        for i in prefix:
-            product *= points[block, i]
-        sums += (part * product[:, None]).T @ part
-    # The orders of an index tuple: factorial(degree) over those of equal indices. Divisions are exact.
-    orders = math.factorial(len(prefix) + 2) // math.prod(math.factorial(prefix.count(i)) for i in {*prefix})
-    sums *= float(orders)
-    sums[:1] /= repeated + 1
-    sums[:1, :1] /= (repeated + 2) / 2
-    np.fill_diagonal(sums, sums.diagonal() / 2)
-    return sums[np.triu(np.ones(sums.shape, dtype=bool))]
+@lru_cache(maxsize=8)
+def times_each_variable(d: int, degree: int) -> NDArray[np.int64]:
+    """Where each monomial of `degree`, times each variable, is among those of the next degree."""
+    tuples = np.array(list(combinations_with_replacement(range(d), degree)), dtype=np.int64)
+    # The monomials of each degree whose first index is smaller.
+    before = [counts[0] - np.array(counts) for counts in (counts_from(d, m) for m in range(degree + 2))]
+    places = np.zeros((d, len(tuples)), dtype=np.int64)
+    for variable in range(d):
+        longer = np.sort(np.insert(tuples, 0, variable, axis=1), axis=1)
+        for k in range(degree + 1):
+            left = degree + 1 - k
+            places[variable] += (before[left] - before[left - 1])[longer[:, k]]
+    places.flags.writeable = False  # shared by all callers
+    return places
 
 
 def by_degree(coefficients: FloatArray, d: int, order: int) -> list[FloatArray]:

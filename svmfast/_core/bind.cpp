@@ -210,6 +210,7 @@ void bind_routed(nb::module_ &m) {
 }
 
 void bind_polynomials(nb::module_ &m) {
+    m.def("sums_over_pairs", &sums_over_pairs, unlocked);
     m.attr("SPARE_ENTRIES") = SPARE_ENTRIES;
     nb::class_<PolynomialValues>(m, "PolynomialValues")
         .def(

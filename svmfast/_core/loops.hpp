@@ -34,6 +34,10 @@ class CellSums {
 
 // --- truncated expansions ------------------------------------------------------------------------------------------
 
+// The matrices (matrices, d, d), of which the symmetric part counts, and the sums that PairSums describes.
+std::tuple<Out<double>, Out<double>> sums_over_pairs(In2<double> points, In1<double> weights, int first, int matrices,
+                                                     int sums, Threads threads);
+
 // The number of entries that a row may have beyond the variables.
 constexpr std::size_t SPARE_ENTRIES = 4096;
 

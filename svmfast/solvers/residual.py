@@ -17,24 +17,29 @@ absolute values (docs/certificate.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast import _core
+from svmfast.monomials import multiplicities, times_each_variable
 from svmfast.rows import FloatArray
 from svmfast.solvers.nystrom import symmetric_eigen
-from svmfast.threads import map_in_threads, one_blas_thread
+from svmfast.solvers.taylor import moments
+from svmfast.threads import one_blas_thread
 
 UNIT = 2.0**-53
 # The smallest number that is stored for a bound other than 0.
 SMALLEST = 1e-300
 # The number of degrees for which the largest eigenvalue is computed; later degrees use the cheaper trace.
 SPECTRAL = 4
-# The Gram matrix is computed in tiles: a stripe of rows is one task; a tile and its powers stay in the cache.
-STRIPE = 256
-TILE = 512
+# The most moments of a degree, and how much longer one takes than a multiply-add of a pair (measured).
+MOST_MOMENTS = 1 << 22
+MOMENT = 1.5
+# Points of a group. Degrees that add at most this share of the first one's bound are bounded group by group.
+GROUP = 8192
+SHARE = 1e-4
 # The most numbers in a block of points.
 BLOCK = 1 << 18
 
@@ -99,20 +104,16 @@ def residual_tail(
     heavy = apart[a[apart] != 0]
     alone = np.array([float(np.abs(a[heavy]) @ norms[heavy] ** j) * loose for j in range(top + 1)])
     mine = np.delete(np.arange(n), apart)
-    m, a, norms = len(mine), a[mine], norms[mine]
-    x = (points if m == n else points[mine]) - center
+    a, norms = a[mine], norms[mine]
+    x = (points if len(mine) == n else points[mine]) - center
     x *= scale
-    matrices, quadratic = _moments(x, a, order + 1, top, threads) if m else ({}, {})
+    # Products of two weights neither underflow nor overflow, and the root takes the power of two back.
+    exponent = math.frexp(float(np.abs(a).max(initial=0.0)))[1]
+    sizes = _tensor_sizes(
+        x, np.ldexp(a, -exponent), norms, order + 1, top, of_a, scale * (reach or 0.0), threads
+    )
     for j in range(order + 1, top + 1):
-        absolute = float(np.square(np.abs(a) @ norms**j))  # inf if it overflows, which makes the bound inf
-        error = ((2 * m + (j + 2) * (d + 4) + 40) * UNIT + 2 * of_a) * absolute
-        if not m:
-            square = 0.0
-        elif j in matrices:
-            square = min(largest_eigenvalue(matrices[j]), float(np.trace(matrices[j]))) + error
-        else:
-            square = quadratic[j] + error
-        size = math.sqrt(max(square, 0.0)) + float(alone[j])
+        size = float(np.ldexp(sizes[j], exponent)) + float(alone[j])
         degrees[j] = _scaled(size, j, scale, math.lgamma(j + 1))
     # sum_{j > top} <= ||.|| sqrt(x^(top + 1) / (top + 1)!); the triangle inequality bounds the norm.
     total = float(np.abs(beta).sum())
@@ -137,60 +138,94 @@ def _negligible(beta: FloatArray, norms: FloatArray, reach: float, negligible: f
     return np.sort(order[: int(np.searchsorted(np.cumsum(size[order]), negligible))])
 
 
-def _moments(
-    x: FloatArray, a: FloatArray, first: int, top: int, threads: int
-) -> tuple[dict[int, FloatArray], dict[int, float]]:
-    """M_j of the first degrees from `first`, and ``sum a_i a_l (x_i.x_l)^j`` of those up to `top`."""
+def _tensor_sizes(
+    x: FloatArray,
+    a: FloatArray,
+    norms: FloatArray,
+    first: int,
+    top: int,
+    of_a: float,
+    reach: float,
+    threads: int,
+) -> FloatArray:
+    """Upper bounds on ``sqrt(lambda_max(M_j))`` for each degree from `first` to `top`.
+
+    Where there are many points, high degrees, which add next to nothing up to `reach`, are bounded by the
+    sum of the sizes of groups of points.
+    """
+    spectral = first + SPECTRAL - 1
+
+    def sizes(part: slice, last: int, spectral: int) -> FloatArray:
+        squares, roundings = _tensor_squares(x[part], a[part].copy(), first, last, spectral, threads)
+        found = np.zeros(top + 1)
+        for j, square in squares.items():
+            # inf if it overflows, which makes the bound inf
+            absolute = float(np.square(np.abs(a[part]) @ norms[part] ** j))
+            error = (roundings[j] * UNIT + 2 * of_a) * absolute
+            found[j] = math.sqrt(max(square + error, 0.0))
+        return found
+
     n, d = x.shape
-    ax = a[:, None] * x
-    spectral = range(first, min(first + SPECTRAL - 1, top) + 1)
+    if not n:
+        return np.zeros(top + 1)
+    if n <= GROUP or not reach or _last_by_moments(n, d, first, top, spectral) < first:
+        return sizes(slice(n), top, spectral)
+    groups = -(-n // GROUP)  # each with points of all classes
+    rough = sum((sizes(slice(g, None, groups), top, 0) for g in range(groups)), np.zeros(top + 1))
+    rough *= 1 + n * UNIT
+    # lambda_max is at least the trace divided by d.
+    least = float(sizes(slice(n), first, 0)[first]) / math.sqrt(d) * reach**first / math.factorial(first)
+    terms = [float(rough[j]) * reach**j / math.factorial(j) for j in range(top + 1)]
+    last = next(j for j in range(first, top + 1) if j == top or sum(terms[j + 1 :]) <= SHARE * least)
+    exact = sizes(slice(n), last, spectral)
+    return np.where(np.arange(top + 1) <= last, exact, rough)
 
-    @np.errstate(over="ignore", invalid="ignore")  # threads of a pool do not inherit the setting
-    def stripe(start: int) -> tuple[list[FloatArray], list[float]]:
-        stop = min(n, start + STRIPE)
-        inner = np.zeros((len(spectral), stop - start, d))
-        sums = [0.0] * (top + 1 - spectral.stop)
-        grams, powers = np.empty((2, (stop - start) * TILE))
-        for left in range(start, n, TILE):
-            right = min(n, left + TILE)
-            shape = stop - start, right - left
-            gram = np.matmul(x[start:stop], x[left:right].T, out=grams[: shape[0] * shape[1]].reshape(shape))
-            # The Gram matrix is symmetric: columns to the right of the diagonal block count twice.
-            twice = np.where(np.arange(left, right) >= stop, 2.0, 1.0)
-            right_ax, right_a = ax[left:right] * twice[:, None], a[left:right] * twice
-            power = powers[: gram.size].reshape(shape)
-            if first == 1:
-                power.fill(1.0)
-            else:
-                np.copyto(power, gram)
-            for _ in range(first - 2):
-                power *= gram
-            for i in range(len(spectral)):  # power holds gram^(j - 1)
-                inner[i] += power @ right_ax
-                power *= gram
-            for i in range(len(sums)):
-                power *= gram
-                sums[i] += float(a[start:stop] @ (power @ right_a))
-        return [ax[start:stop].T @ part for part in inner], sums
 
-    matrices = {j: np.zeros((d, d)) for j in spectral}
-    terms: list[list[float]] = []
+def _tensor_squares(
+    x: FloatArray, a: FloatArray, first: int, top: int, spectral: int, threads: int
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Per degree lambda_max(M_j), later than `spectral` trace(M_j), and how many roundings it passed.
 
-    def add(parts: Iterable[tuple[list[FloatArray], list[float]]]) -> None:
-        for found, sums in parts:
-            for j, part in zip(spectral, found, strict=True):
-                matrices[j] += part
-            terms.append(sums)
+    Of low degrees from the moments ``T_j = sum_i a_i x_i^(j)``, of later ones from the pairs of points.
+    """
+    x, (n, d) = np.ascontiguousarray(x), x.shape
+    last = _last_by_moments(n, d, first, top, spectral)
+    squares: dict[int, float] = {}
+    roundings: dict[int, float] = {}
+    for j in range(first, last + 1):
+        tensor, orders = moments(x, a, j, threads), multiplicities(d, j)
+        squares[j], terms = float(orders @ (tensor * tensor)), len(orders)
+        if j <= spectral:
+            # Row p has the entries of T_j of which one index is p.
+            rows = tensor[times_each_variable(d, j - 1)]
+            matrix = (rows * multiplicities(d, j - 1)) @ rows.T
+            squares[j] = min(largest_eigenvalue((matrix + matrix.T) / 2), squares[j])
+        roundings[j] = 2 * n + 8 * j + 40 + terms
+    if last < top:
+        stop = max(last, min(spectral, top))
+        matrices, sums = _core.sums_over_pairs(x, a, last + 1, stop - last, top - stop, threads)
+        for j, matrix in enumerate(matrices, last + 1):
+            squares[j] = min(largest_eigenvalue((matrix + matrix.T) / 2), float(np.trace(matrix)))
+        squares.update(enumerate(sums.tolist(), stop + 1))
+        roundings.update((j, 2 * n + (j + 2) * (d + 4) + 200) for j in range(last + 1, top + 1))
+    return squares, roundings
 
-    # Added in the order of the stripes, so that the number of threads does not change the sums.
-    starts = range(0, n, STRIPE)
-    # Only a few stripes at a time, to limit the memory of their results.
-    together = 1 if threads <= 1 else 4 * threads
-    for at in range(0, len(starts), together):
-        add(map_in_threads(stripe, starts[at : at + together], threads))
-    later = range(spectral.stop, top + 1)
-    sums = {j: math.fsum(part[i] for part in terms) for i, j in enumerate(later)}
-    return {j: (matrix + matrix.T) / 2 for j, matrix in matrices.items()}, sums
+
+def _last_by_moments(n: int, d: int, first: int, top: int, spectral: int) -> int:
+    """The last degree that moments give with less work than the pairs of points do; ``first - 1`` if none."""
+
+    def work(last: int) -> float:
+        all_moments = 0.0
+        for j in range(first, last + 1):
+            others = math.comb(d + j - 2, j - 1)
+            if max(math.comb(d + j - 1, j), d * others * (j <= spectral)) > MOST_MOMENTS:
+                return math.inf
+            all_moments += MOMENT * n * math.comb(d + j - 1, j) + d * (d + 8) * others * (j <= spectral)
+        stop = max(last, min(spectral, top))
+        a_pair = d + 6 + d * (stop - last) + top - stop if last < top else 0
+        return all_moments + n * n / 2 * a_pair
+
+    return min(range(first - 1, top + 1), key=work)
 
 
 def largest_eigenvalue(matrix: FloatArray) -> float:

@@ -1,23 +1,25 @@
 """Coefficients of truncated expansions: from weighted points to one packed polynomial.
 
 All expansions here are sums of powers of inner products, ``sum_m sum_i w_mi (u_i . z)^m``, so one
-function, :func:`power_sum_coefficients`, builds them all.
+function, :func:`moments`, builds them all.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
+from itertools import combinations_with_replacement
 
 import numpy as np
 
 from svmfast.certificate import MAX_ORDER
 from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
-from svmfast.monomials import by_degree, coefficient_count, first_indices, multiplicities, pair_coefficients
+from svmfast.monomials import by_degree, coefficient_count, counts_from, monomials, multiplicities
 from svmfast.rows import FloatArray
 from svmfast.threads import map_in_threads, one_blas_thread
 
+# Points, and at least so many rows of monomials, of a product of matrices.
+_BLOCK, _ROWS = 512, 32
 # Numbers between 2^-n and 2^n are not scaled: their powers up to MAX_ORDER stay in the range of doubles.
 _MODERATE_WIDTH, _MODERATE_FACTOR = 20, 10
 
@@ -84,13 +86,47 @@ def check_memory(d: int, order: int, polynomials: int, limit: int) -> None:
 
 
 @one_blas_thread(numpy_only=True)
+def moments(points: FloatArray, weights: FloatArray, degree: int, threads: int = 1) -> FloatArray:
+    """``sum_i weights_i x_i^alpha`` for all monomials of `degree`, in the order in which they are stored.
+
+    A monomial is one of half the degree, to its last variable, times one of the rest, from that variable on.
+    For a few successive last variables these are the entries of a product of two matrices, and some beside.
+    """
+    n, d = points.shape
+    half = degree // 2
+    ends = np.array([sum(t[-1:]) for t in combinations_with_replacement(range(d), half)], dtype=np.int64)
+    counts = np.array([*counts_from(d, degree - half), 0])
+    groups = np.cumsum(np.bincount(ends, minlength=d)) // _ROWS
+    rows = [np.flatnonzero(groups[ends] == g) for g in np.unique(groups[ends])]
+
+    @np.errstate(over="ignore", invalid="ignore")  # threads of a pool do not inherit the setting
+    def block(start: int) -> list[FloatArray]:
+        u = np.ascontiguousarray(points[start : start + _BLOCK].T)
+        left = monomials(u, half) * weights[start : start + _BLOCK]
+        right = monomials(u, degree - half)
+        return [left[some] @ right[len(right) - counts[ends[some].min()] :].T for some in rows]
+
+    sums = [np.zeros((len(some), counts[ends[some].min()])) for some in rows]
+    starts = range(0, n, _BLOCK)
+    for at in range(0, len(starts), max(threads, 1)):
+        for parts in map_in_threads(block, starts[at : at + max(threads, 1)], threads):
+            for whole, part in zip(sums, parts, strict=True):
+                whole += part
+    own = counts[ends]
+    out = np.empty(int(own.sum()))
+    for some, whole in zip(rows, sums, strict=True):
+        beside = whole.shape[1] - own[some, None]
+        column = np.arange(whole.shape[1])
+        place = (np.cumsum(own) - own)[some, None] + column - beside
+        out[place[column >= beside]] = whole[column >= beside]
+    return out
+
+
 def power_sum_coefficients(points: FloatArray, weights: FloatArray, *, threads: int = 1) -> FloatArray:
-    """The packed coefficients of ``sum_m sum_i weights[m, i] (points[i] . w)^m``."""
-    parts = [weights[:1].sum(axis=1), *(weights[1:2] @ points)]
-    for degree in range(2, len(weights)):
-        part = partial(pair_coefficients, points, weights[degree])
-        parts += map_in_threads(part, first_indices(points.shape[1], degree), threads)
-    return np.concatenate(parts)
+    """The packed coefficients of ``sum_m sum_i weights_mi (x_i . z)^m``."""
+    d = points.shape[1]
+    parts = (moments(points, w, m, threads) * multiplicities(d, m) for m, w in enumerate(weights))
+    return np.concatenate([*parts])
 
 
 @np.errstate(over="ignore", invalid="ignore")

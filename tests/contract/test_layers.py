@@ -29,7 +29,7 @@ kernel_memory: kernels laplacian rows
 certificate: _core rows votes
 validity_bound: rows errors
 routing: _core rows errors
-monomials: _core rows
+monomials: rows
 """
 LOWEST_OF_ALL = "display import_path progress figures caches libsvm_names votes _core"
 BELOW = {name: set[str]() for name in LOWEST_OF_ALL.split()}

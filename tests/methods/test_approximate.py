@@ -1,15 +1,11 @@
 """approximate: exact for polynomial kernels, the paper's form for rbf; cells and their certificates."""
 
-import math
 import tracemalloc
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from approximations import approximate
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from random_models import random_model
 from rbf_models import rbf_model
 from read_fixtures import exact as read_model
 from read_fixtures import rows as read_rows
@@ -18,9 +14,7 @@ from svmfast.errors import MemoryLimitError, NegativeAnswerError, UnsupportedErr
 from svmfast.methods.approximate import ladder
 from svmfast.methods.approximate.row_parts import OF_VECTORS, divided
 from svmfast.methods.common.equal_rows import row_keys
-from svmfast.models.certified import certified_rows
 from svmfast.rows import Rows
-from svmfast.solvers.residual import residual_tail
 
 
 def known(name):
@@ -118,26 +112,6 @@ def clustered(m=600):
     return rbf_model(x, coef / 10, 3.0, first=200, rho=0.01), Rows.from_dense(rows)
 
 
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    gamma=st.floats(1e-3, 5),
-    cells=st.integers(1, 7),
-    order=st.sampled_from([0, 1, 2, 3, "auto"]),
-    classes=st.integers(2, 4),
-)
-@settings(suppress_health_check=[HealthCheck.too_slow])
-def test_no_error_exceeds_its_bound(seed, gamma, cells, order, classes):
-    exact = random_model(seed, 15, 4, classes, gamma, 1.0, 2.0)
-    made, _ = approximate(exact, order=order, cells=cells, force=True)
-    rng = np.random.default_rng(seed)
-    rows = Rows.from_dense(rng.normal(size=(60, 4)) * rng.choice([0.3, 1, 4], size=(60, 1)))
-    values, bounds = made.certified_values(rows)
-    truth = exact.decision_values(rows)
-    assert (np.abs(values - truth) <= bounds).all()
-    certified = certified_rows(made.head, values, bounds)
-    assert (made.head.predict(values)[certified] == made.head.predict(truth)[certified]).all()
-
-
 def test_columns_that_the_model_lacks_count_in_the_validity_bound():
     made, _ = approximate(read_model("photos_c_rbf"))
     given = read_rows("photos.test")[0].to_dense(15)[:200]
@@ -199,45 +173,6 @@ def test_a_model_above_max_bytes_is_refused_with_its_size():
     for most, why in ((3999, "takes 4,000 bytes, more than 3,999"), (159, "20 numbers do not fit into 159")):
         with pytest.raises(NegativeAnswerError, match=rf"small enough \(order 3: {why}"):
             approximate(exact, max_bytes=most, **size)
-
-
-@pytest.mark.parametrize("order", [0, 1, 2, 5, 9])
-def test_the_bound_of_a_single_vector_is_sharp_in_every_degree(order):
-    # Along one vector Cauchy-Schwarz is an equality: degree j is |a| (2 gamma |x|)^j / j!.
-    gamma, x, beta = 0.7, 1.3, -2.0
-    found = residual_tail(np.array([[x]]), np.array([beta]), gamma, np.zeros(1), order, top=16).degrees
-    for j in range(17):
-        size = abs(beta) * math.exp(-gamma * x * x) * (2 * gamma * x) ** j / math.factorial(j)
-        assert found[j] == 0 if j <= order else size <= found[j] <= size * (1 + 1e-6)
-
-
-@pytest.mark.parametrize(("order", "cells"), [(2, 1), (2, 2), (9, 1)])
-def test_bounds_do_not_depend_on_the_unit_of_the_data(order, cells):
-    points, rows = np.array([[-8.0], [-0.5], [0.5], [8.0]]), np.linspace(-9, 9, 61)[:, None]
-    found = []
-    for unit in (1.0, 1e3, 1e6, 1e8):
-        exact = rbf_model(points * unit, [1.0, 2.0, -1.5, -1.0], 0.5 / unit**2, first=2, rho=0.1)
-        scaled = Rows.from_dense(rows * unit)
-        made, _ = approximate(exact, order=order, cells=cells, center="mean")
-        values, bounds = made.certified_values(scaled)
-        assert (np.abs(values - exact.decision_values(scaled)) <= bounds).all()
-        found.append(bounds)
-    for other in found[1:-1]:
-        np.testing.assert_allclose(other, found[0], rtol=1e-3, atol=1e-9)
-    # With the largest unit, powers of the distance reach the end of the range, and the bound grows.
-    assert (found[-1] >= found[0] * (1 - 1e-3) - 1e-9).all()
-
-
-@given(seed=st.integers(0, 2**32 - 1), gamma=st.floats(0.01, 3), negligible=st.floats(0, 10))
-def test_tails_agree_however_they_are_computed(seed, gamma, negligible):
-    rng = np.random.default_rng(seed)
-    given = rng.normal(size=(40, 3)), rng.normal(size=40), gamma, rng.normal(size=3)
-    for order in (0, 2, 5):
-        direct = residual_tail(*given, order, top=12)
-        apart = residual_tail(*given, order, top=12, reach=0.5, negligible=negligible)
-        assert (apart.degrees >= direct.degrees * (1 - 1e-6)).all()
-        none = residual_tail(*given, order, top=12, reach=0.5, negligible=0.0)
-        assert np.array_equal(none.degrees, direct.degrees), "every term counts"
 
 
 def test_without_data_the_support_vectors_are_the_sample():

@@ -101,6 +101,9 @@ def reduced_set():
     return lambda threads: objective.evaluate(*given, pairs, threads)
 
 
+POINTS = RNG.normal(size=(40_000, 200)), np.ones(40_000)
+
+
 def power_sums():
     points, weights = RNG.normal(size=(40_000, 500)), np.ones((3, 40_000))
     return lambda threads: power_sum_coefficients(points, weights, threads=threads)
@@ -116,6 +119,7 @@ WORK = {
     "one-hot rows": lambda: decisions("rbf", one_hot(60_000), one_hot(60_000)),
     "laplacian rows": lambda: decisions("laplacian", dense(10_000, 200), dense(20_000, 200)),
     **{"reduced set": reduced_set, "power sums": power_sums},
+    "pairs of points": lambda: lambda threads: _core.sums_over_pairs(*POINTS, 3, 2, 4, threads),
     "a library": lambda: lambda _: interruptible(lambda: np.linalg.eigvalsh(np.ones((3000, 3000)))),
 }
 

@@ -5,10 +5,11 @@ from fractions import Fraction
 from functools import partial
 from itertools import combinations, product
 
+import mpmath
 import numpy as np
 import pytest
 from approximations import approximate
-from fifty_digits import mpf
+from fifty_digits import exactly, mpf
 from hypothesis import given
 from hypothesis import strategies as st
 from random_models import exact_sums, random_model
@@ -22,7 +23,7 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import Rows
 from svmfast.solvers import residual
-from svmfast.solvers.residual import SPECTRAL, STRIPE, UNIT, Tail, largest_eigenvalue, residual_tail
+from svmfast.solvers.residual import SMALLEST, SPECTRAL, UNIT, Tail, largest_eigenvalue, residual_tail
 from svmfast.solvers.taylor import gaussian_coefficients, polynomial_kernel_coefficients
 from svmfast.validity_bound import gamma_max, inside_bound, largest_exponent
 
@@ -44,7 +45,7 @@ def assert_never_violated(model, made, z, oracle):
 @given(
     seed=st.integers(0, 2**31), d=st.integers(1, 6), classes=st.integers(2, 4), order=st.integers(0, 6),
     gamma=st.floats(1e-4, 20), scale=st.floats(1e-3, 30), size=st.floats(1e-6, 1e5),
-    center=st.sampled_from(["auto", "mean", "origin"]), exponent=st.sampled_from([0, 0, 0, 60, 90, -80]),
+    center=st.sampled_from(["auto", "mean", "origin", 3]), exponent=st.sampled_from([0, 0, 0, 60, 90, -80]),
 )  # fmt: skip
 def test_random_models_and_rows(seed, d, classes, order, gamma, scale, size, center, exponent):
     """Features are multiplied by a power of two; at 2^90 squares of coefficients of degree 6 are 0."""
@@ -55,7 +56,8 @@ def test_random_models_and_rows(seed, d, classes, order, gamma, scale, size, cen
     z = rng.normal(size=(40, d + 1)) * reach * scale
     z[:, d] *= rng.uniform(size=40) < 0.3
     z[:8, :d] = model.sv.to_dense(d)[:8]
-    made, _ = approximate(model, order=order, center=center)
+    where = {"cells": center} if center == 3 else {"center": center}
+    made, _ = approximate(model, order=order, **where)
     if made.has_error_bound:
         assert_never_violated(model, made, z, oracle=2)
 
@@ -87,16 +89,83 @@ def test_the_last_term_of_the_tail_is_needed():
         assert residual <= tail.beyond * r**j < 2.2 * residual
 
 
+EITHER_WAY = pytest.mark.parametrize("way", ["moments", "pairs"])
+
+
+def tail_from(way, *given, **options):
+    """The tail with all degrees from moments, or all from pairs."""
+    last = {"moments": lambda n, d, first, top, spectral: top, "pairs": lambda n, d, first, *_: first - 1}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(residual, "_last_by_moments", last[way])
+        return residual_tail(*given, **options)
+
+
+@EITHER_WAY
 @pytest.mark.parametrize("top", [1, 12])
-def test_moments_that_cancel_keep_their_rounding_error(top):
+def test_moments_that_cancel_keep_their_rounding_error(way, top):
     """Of vectors that cancel, M_j and N_j are the bound on their rounding error in docs/certificate.md."""
     x, n, d = 1.5, 2, 1
-    tail = residual_tail(np.full((n, 1), x), np.array([1.0, -1.0]), 0.5, np.zeros(1), 0, top=top)
+    tail = tail_from(way, np.full((n, 1), x), np.array([1.0, -1.0]), 0.5, np.zeros(1), 0, top=top)
     of_a = ((d + 4) * x * x + 4) * UNIT
     for j in range(1, top + 1):
         absolute = (2 * math.exp(-x * x / 2) * x**j) ** 2
-        error = ((2 * n + (j + 2) * (d + 4) + 40) * UNIT + 2 * of_a) * absolute
-        assert tail.degrees[j] == pytest.approx(math.sqrt(error) / math.factorial(j), rel=1e-6, abs=0)
+        c = 2 * n + 8 * j + 40 + 1 if way == "moments" else 2 * n + (j + 2) * (d + 4) + 200
+        expected = math.sqrt((c * UNIT + 2 * of_a) * absolute) / math.factorial(j)
+        assert tail.degrees[j] == pytest.approx(expected, rel=1e-6, abs=0)
+
+
+@EITHER_WAY
+@given(
+    seed=st.integers(0, 2**31), n=st.integers(1, 6), d=st.integers(1, 2), order=st.integers(0, 4),
+    exponent=st.sampled_from([0, 0, 20, -20]), spread=st.sampled_from([1e-200, 1e-8, 0.3, 3.0, 40.0]),
+    size=st.sampled_from([1e-99, 1.0, 1e150]), twice=st.booleans(),
+)  # fmt: skip
+def test_tails_against_fifty_digits(way, seed, n, d, order, exponent, spread, size, twice):
+    """Every degree is at least the exact number, and larger by its rounding error; weights underflow."""
+    rng = np.random.default_rng(seed)
+    scale, gamma, top = 2.0**exponent, 0.5 * 4.0**-exponent, order + SPECTRAL + 2
+    x, beta = rng.normal(size=(n, d)) * spread, rng.normal(size=n) * size
+    if twice:  # nearly cancelling
+        x, beta = np.r_[x, x], np.r_[beta, beta * (rng.choice([1e-12, 0]) - 1)]
+    found = tail_from(way, x * scale, beta, gamma, np.zeros(d), order, top=top).degrees
+    points = np.array([exactly(row) for row in x])
+    squares = (points * points).sum(axis=1)
+    a = np.array([b * mpmath.exp(-s / 2) for b, s in zip(exactly(beta), squares, strict=True)])
+    lost = sum(abs(b) for b in exactly(beta)) * mpf(10) ** -25
+    for j in range(order + 1, top + 1):
+        m = points.T @ (np.outer(a, a) * (points @ points.T) ** (j - 1)) @ points
+        square = m.trace()
+        if d == 2 and j <= order + SPECTRAL:
+            square = (square + mpmath.hypot(m[0, 0] - m[1, 1], 2 * m[0, 1])) / 2
+        exact, absolute = mpmath.sqrt(max(square, 0)), sum(abs(a) * squares ** (mpf(j) / 2))
+        here, least = (mpf(float(v)) * mpf(scale) ** j for v in (found[j], SMALLEST))
+        error = (400 + 20 * max(squares)) * UNIT * absolute**2
+        most = mpmath.sqrt((exact * (1 + mpf(10) ** -8)) ** 2 + error) / math.factorial(j) + lost + least
+        assert exact / math.factorial(j) - lost <= here <= most
+
+
+def test_high_degrees_of_many_vectors_are_sums_over_groups(monkeypatch):
+    rng = np.random.default_rng(6)
+    n, d, gamma, order, top = 90, 4, 0.1, 1, 12
+    x, beta = rng.normal(size=(n, d)), rng.normal(size=n)
+    tail = partial(residual_tail, gamma=gamma, center=np.zeros(d), order=order, top=top)
+    whole = tail(x, beta).degrees
+    monkeypatch.setattr(residual, "GROUP", 40)
+    parts = sum(tail(x[g::3], beta[g::3]).degrees for g in range(3))
+    for share in (1e-4, 1e-2):
+        monkeypatch.setattr(residual, "SHARE", share)
+        found = tail(x, beta, reach=0.5).degrees
+        exact = int(np.flatnonzero(found <= whole * (1 + 1e-9)).max())
+        assert order < exact < top
+        assert found[: exact + 1] == pytest.approx(whole[: exact + 1], rel=1e-9)
+        later = slice(max(exact, order + SPECTRAL) + 1, None)
+        assert found[later] == pytest.approx(parts[later], rel=1e-9)
+        at = 0.5 ** np.arange(top + 1)
+        assert (
+            (found * at)[exact + 1 :].sum()
+            <= share * (whole * at)[order + 1]
+            < (parts * at)[exact:].sum() * 9
+        )
 
 
 #: The degree of each coefficient of a polynomial of order 2 in three variables.
@@ -162,13 +231,14 @@ def test_rounding_bounds_of_polynomial_kernels(exponent):
     assert rest == pytest.approx([0, 8 * UNIT * 1e3, 0, 4 * UNIT, 0], rel=1e-6, abs=0)
 
 
-def test_tail_of_many_vectors_is_that_of_the_whole_gram_matrix():
-    """More vectors than a stripe and a tile have: each pair counts once, for any number of threads."""
+@EITHER_WAY
+def test_tail_of_many_vectors_is_that_of_the_whole_gram_matrix(way):
+    """More vectors than a block has: each pair counts once, for any number of threads."""
     rng = np.random.default_rng(6)
-    n, gamma, order = 2 * STRIPE + 9, 0.1, 1
+    n, gamma, order = 521, 0.1, 1
     x, beta = rng.normal(size=(n, 3)), rng.normal(size=n)
     numbers = (x + 1, beta, gamma, np.ones(3), order)
-    tail, other = (residual_tail(*numbers, top=order + SPECTRAL + 2, threads=n) for n in (1, 3))
+    tail, other = (tail_from(way, *numbers, top=order + SPECTRAL + 2, threads=n) for n in (1, 3))
     assert np.array_equal(tail.degrees, other.degrees)
     gram, a = 2 * gamma * x @ x.T, beta * np.exp(-gamma * (x * x).sum(axis=1))
     for j in range(order + 1, order + SPECTRAL + 3):

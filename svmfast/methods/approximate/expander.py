@@ -113,8 +113,8 @@ class Expander:
         sums, gamma = self.sums, self.model.kernel.gamma
         about = self.about(centers, order)
         top, done = 0, 0
+        far = reaches if certify else None
         if certify:
-            far = reaches
             if far is None:
                 squares = [squared_norms_about(sums.points, center) for center in centers]
                 far = [math.sqrt(float(np.quantile(s, 0.9))) if len(s) else 0.0 for s in squares]
@@ -123,8 +123,10 @@ class Expander:
         def one(c: int, threads: int) -> tuple[ExpandedCell, list[Numbers]]:
             nonlocal done
             cell = self._cell(centers[c], order, about, threads)
-            reach = None if reaches is None else reaches[c]
-            bounds = self._bounds(centers[c], order, about, cell, top, reach, threads) if certify else []
+            bounds: list[Numbers] = []
+            if far is not None:
+                negligible = 0.0 if reaches is None else NEGLIGIBLE
+                bounds = self._bounds(centers[c], order, about, cell, top, far[c], negligible, threads)
             done += 1
             self.progress(done, len(centers), "certify" if certify else "expand")
             return cell, bounds
@@ -154,7 +156,7 @@ class Expander:
 
     def _bounds(
         self, center: FloatArray, order: int, about: str, cell: ExpandedCell, top: int,
-        reach: float | None, threads: int,
+        reach: float, negligible: float, threads: int,
     ) -> list[Numbers]:  # fmt: skip
         """The numbers of one cell's certificate, function by function."""
         bounds, sums, gamma, zero = [], self.sums, self.model.kernel.gamma, about == "zero"
@@ -168,7 +170,7 @@ class Expander:
                 order,
                 top=top,
                 reach=reach,
-                negligible=NEGLIGIBLE,
+                negligible=negligible,
                 threads=threads,
             )
             rounding = gaussian_rounding(
