@@ -5,6 +5,13 @@
 
 #include "loops.hpp"
 
+#if !defined(__cpp_lib_to_chars)  // libc++
+#include <locale.h>
+#if defined(__APPLE__)
+#include <xlocale.h>
+#endif
+#endif
+
 namespace svmfast::text {
 namespace {
 
@@ -19,6 +26,20 @@ bool vanishes(const char *first, const char *last) noexcept {
     return exponent + (point - digit) < 0;
 }
 
+#if defined(__cpp_lib_to_chars)
+using std::from_chars;
+#else
+// The same for a number without sign, in libraries that have it only for integers.
+std::from_chars_result from_chars(const char *first, const char *last, double &value) {
+    static const locale_t plain = newlocale(LC_ALL_MASK, "C", nullptr);
+    const std::string word(first, last);
+    char *end = nullptr;
+    value = strtod_l(word.c_str(), &end, plain);
+    const bool decimal = word.find_first_of("xX") == word.npos;
+    return {first + (end - word.c_str()), decimal ? std::errc{} : std::errc::invalid_argument};
+}
+#endif
+
 }  // namespace
 
 bool scan_number(const char *first, const char *last, double &value) noexcept {
@@ -26,7 +47,7 @@ bool scan_number(const char *first, const char *last, double &value) noexcept {
     if (first != last && (*first == '+' || *first == '-')) ++first;
     if (first == last || !(is_digit(*first) || *first == '.')) return false;  // a word that strtod takes
     double number = 0.0;
-    const auto [end, error] = std::from_chars(first, last, number);
+    const auto [end, error] = from_chars(first, last, number);
     if (end != last || error == std::errc::invalid_argument) return false;
     if (error != std::errc{} || std::isinf(number)) {
         if (!vanishes(first, last)) return false;
