@@ -43,7 +43,7 @@ class Parser {
   public:
     Parser(const char *begin, const char *end, const Options &options, Block &block)
         : end_(end), options_(options), block_(block), least_(options.zero_based || options.precomputed ? 0 : 1),
-          fast_(begin, options.numbers, least_) {
+          fast_(begin, options, least_) {
         at_.p = begin;
     }
 
@@ -78,11 +78,10 @@ class Parser {
         part_end_ = end_of_part();
         reserve(static_cast<std::size_t>(part_end_ - at_.p));
         at_ = {at_.p, block_.labels.end(), block_.indptr.end(), block_.indices.end(), block_.values.end()};
-        const bool fast = options_.numbers && !options_.dense && !options_.precomputed;
-        if (fast) fast_.index(at_.p, part_end_);
+        if (!options_.dense) fast_.index(at_.p, part_end_);
         while (at_.p != part_end_) {
             const std::int64_t line = block_.lines + 1;
-            if (fast) fast_.read(at_, block_);
+            fast_.read(at_, block_);
             if (block_.lines < line && !read_line()) break;
             if (!block_.first_row && at_.row_end != block_.indptr.data() + 1) block_.first_row = line;
         }
@@ -147,29 +146,13 @@ class Parser {
         std::int64_t last = least_ - 1;
         bool sorted = true, first = true;
         for (at_.p = skip_blanks(at_.p); kind(*at_.p) != line_over; at_.p = skip_blanks(at_.p), first = false)
-            if (!read_common_entry(last) && !read_entry(last, first, sorted)) return false;
+            if (!read_entry(last, first, sorted)) return false;
         if (!sorted) {
             ++block_.notes[sorted_rows];
             if (!sort_row()) return false;
         }
         width = last - least_ + 1;
         return !options_.precomputed || check_precomputed_row();
-    }
-
-    // One to eight digits, a colon, a short decimal number, with ascending indices; read_entry() handles everything
-    // else.
-    bool read_common_entry(std::int64_t &last) {
-        const std::uint64_t word = text::load8(at_.p);
-        const unsigned digits = text::leading_digits(word);
-        if (digits == 0 || at_.p[digits] != ':') return false;
-        const auto index = static_cast<std::int64_t>(text::digits_value(word, digits));
-        const char *const end = text::fast_double(at_.p + digits + 1, *at_.value);
-        if (!end || kind(*end) == other || index <= last) return false;
-        *at_.index++ = static_cast<std::int32_t>(index - least_);
-        ++at_.value;
-        last = index;
-        at_.p = end;
-        return true;
     }
 
     // One token of any kind after the label. `last` is the highest index so far in the row.
@@ -188,7 +171,7 @@ class Parser {
             return fault("entry", begin, end);
         if (options_.precomputed && index == 0 && end - colon == 2 && colon[1] == '?')
             ++block_.notes[unknown_serials];  // LIBSVM's README: any value is valid in a row that is only predicted
-        else if (!text::scan_number(colon + 1, end, value))
+        else if (!number(colon + 1, end, value))
             return fault("value", begin, end);
         if (index <= last && !options_.lenient) {
             const auto column = static_cast<std::int32_t>(index - least_);

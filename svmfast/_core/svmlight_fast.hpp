@@ -38,8 +38,8 @@ inline constexpr double divisor[2][9] = {{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7
 // then, so that the processor works on several at once instead of searching the end of one to find the next.
 class FastReader {
   public:
-    FastReader(const char *text, std::size_t numbers, std::int64_t least_index)
-        : text_(text), numbers_(numbers), least_(least_index) {}
+    FastReader(const char *text, const Options &options, std::int64_t least_index)
+        : text_(text), numbers_(options.numbers), precomputed_(options.precomputed), least_(least_index) {}
 
     // Sets the part of the text that is read next: whole lines.
     void index(const char *begin, const char *end) {
@@ -64,8 +64,8 @@ class FastReader {
         next_ = places_.data();
     }
 
-    // Reads lines from cursor.p on as long as they are usual: labelled, single blanks, ascending indices of at most
-    // eight digits, finite numbers. Stops before the first other line, or at the end of the part. (The first line of
+    // Reads lines from cursor.p on as long as they are usual: single blanks, ascending indices of at most eight digits,
+    // finite numbers. Stops before the first other line, or at the end of the part. (The first line of
     // the text does not count as usual, because numbers are read from their end and nothing precedes it.)
     // Not inlined: its loop needs all registers.
     [[gnu::noinline]] void read(Cursor &cursor, Block &block) {
@@ -85,17 +85,18 @@ class FastReader {
         std::int32_t *index_out = cursor.index;
         double *value_out = cursor.value;
         std::int64_t last = least_ - 1;
-        const std::uint32_t *place = next_;
-        const char *p = cursor.p, *mark = begin_ + *place;
-        if (p < text_ + 8) return false;
+        const std::uint32_t *place = next_;  // the next after `mark`
+        const char *mark = cursor.p - 1;
+        if (mark < text_ + 7) return false;
         for (std::size_t i = 0; i < numbers_; ++i) {
-            if (i) p = mark + 1, mark = begin_ + *++place;
-            if (mark <= p || (i && p[-1] != ' ') || !number(p, mark, cursor.label[i])) return false;
+            const char *const p = mark + 1;
+            mark = begin_ + *place++;
+            if (mark == p || (i && p[-1] != ' ') || !number(p, mark, cursor.label[i])) return false;
         }
-        while (*mark == ' ' || *mark == '\t') {
-            const char *const colon = begin_ + place[1], *const end = begin_ + place[2];
+        for (bool first = numbers_ == 0; first || *mark == ' ' || *mark == '\t'; first = false) {
+            const char *const colon = begin_ + place[0], *const end = begin_ + place[1];
             if (__builtin_expect(*colon != ':', 0)) {
-                if (colon != mark + 1) return false;
+                if (colon != mark + 1 || first) return false;
                 mark = colon, ++place;  // svm-scale ends its lines with a blank
                 break;
             }
@@ -125,7 +126,9 @@ class FastReader {
         }
         if (*mark == '\r') ++mark, ++place;
         if (*mark != '\n') return false;
-        next_ = place + 1;
+        // The last index is the number of values; the first row, which sets it, is not read here.
+        if (precomputed_ && (last != block.row_width || last + 1 != value_out - cursor.value)) return false;
+        next_ = place;
         cursor.p = mark + 1;
         cursor.index = index_out, cursor.value = value_out;
         block.width = std::max(block.width, last - least_ + 1);
@@ -134,6 +137,7 @@ class FastReader {
 
     const char *const text_, *begin_ = nullptr, *end_ = nullptr;
     const std::size_t numbers_;
+    const bool precomputed_;
     const std::int64_t least_;
     Growing<std::uint32_t> places_;  // from begin_
     const std::uint32_t *next_ = nullptr;
