@@ -1,10 +1,9 @@
 // The columns that a model uses, and the position of a row's columns among them. Memory is proportional to their
-// number, not to the width: a table where they lie close together, otherwise a hash table.
+// number, not to the width: a table where they lie close together, otherwise a binary search.
 #pragma once
 #include <algorithm>
 #include <numeric>
 #include <stdexcept>
-#include <unordered_map>
 #include <vector>
 
 #include "arrays.hpp"
@@ -24,12 +23,9 @@ class ActiveColumns {
         if (n == 0) return;
         const std::size_t width = static_cast<std::size_t>(columns.back()) + 1;
         identity = width == n;
-        if (width <= TABLE_WIDTH * n + TABLE_ALWAYS) {
-            table.assign(width, -1);
-            for (std::size_t i = 0; i < n; ++i) table[columns[i]] = static_cast<std::int32_t>(i);
-            return;
-        }
-        for (std::size_t i = 0; i < n; ++i) places.emplace(columns[i], static_cast<std::int32_t>(i));
+        if (width > TABLE_WIDTH * n + TABLE_ALWAYS) return;
+        table.assign(width, -1);
+        for (std::size_t i = 0; i < n; ++i) table[columns[i]] = static_cast<std::int32_t>(i);
     }
 
     // The columns 0, 1, ... n - 1.
@@ -76,21 +72,20 @@ class ActiveColumns {
     // The position of a column among them, or -1.
     std::int32_t position(std::int32_t column) const {
         const std::size_t c = static_cast<std::uint32_t>(column);
-        return c < table.size() ? table[c] : places.empty() ? -1 : hashed(column);
+        return c < table.size() ? table[c] : table.empty() ? searched(column) : -1;
     }
 
   private:
-    // The table, 4 bytes per column, takes about as much memory as the map would, or less.
+    // The table takes at most this many times the memory of the columns, and a search longer than a look into it.
     static constexpr std::size_t TABLE_WIDTH = 8, TABLE_ALWAYS = 64;
 
     // (Inlined, it would slow the table down.)
-    __attribute__((noinline)) std::int32_t hashed(std::int32_t column) const {
-        const auto found = places.find(column);
-        return found == places.end() ? -1 : found->second;
+    __attribute__((noinline)) std::int32_t searched(std::int32_t column) const {
+        const auto found = std::lower_bound(columns.begin(), columns.end(), column);
+        return found != columns.end() && *found == column ? static_cast<std::int32_t>(found - columns.begin()) : -1;
     }
 
     std::vector<std::int32_t> columns, table;
-    std::unordered_map<std::int32_t, std::int32_t> places;
     bool identity = true;
 };
 
