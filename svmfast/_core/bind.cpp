@@ -241,13 +241,19 @@ void bind_polynomials(nb::module_ &m) {
 
 void bind_training(nb::module_ &m) {
     nb::class_<BudgetedSgd>(m, "BudgetedSgd")
-        .def(nb::init<std::size_t, std::size_t, double, double, int, int, double, double, double, bool, In2<float>,
-                      In2<float>, In1<float>>(),
-             nb::keep_alive<1, 12>(), nb::keep_alive<1, 13>(), nb::keep_alive<1, 14>())
+        .def(
+            "__init__",
+            [](BudgetedSgd *at, std::size_t columns, std::size_t budget, double gamma, double lambda, int maintenance,
+               int loss, double epsilon, std::array<double, 2> weights, bool bias, In2<float> angle, In2<float> h,
+               In1<float> reach) {
+                const MergeTable table{angle.data(), h.data(), reach.data(), angle.shape(1)};
+                new (at) BudgetedSgd({columns, budget, gamma, lambda, Maintenance(maintenance), Loss(loss), epsilon,
+                                      weights, bias, table});
+            },
+            nb::keep_alive<1, 11>(), nb::keep_alive<1, 12>(), nb::keep_alive<1, 13>())
         .def("steps", &BudgetedSgd::steps, unlocked)
         .def("expansion", &BudgetedSgd::expansion)
         .def("counts", &BudgetedSgd::counts);
-    m.def("random_order", &random_order);
     m.def("merge_tables", &merge_tables, unlocked);
     m.def("rbf_rows", &rbf_rows, unlocked);
     nb::class_<ReducedSetObjective>(m, "ReducedSetObjective")

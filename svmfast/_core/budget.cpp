@@ -7,22 +7,8 @@
 
 namespace svmfast {
 
-BudgetedSgd::BudgetedSgd(std::size_t columns, std::size_t budget, double gamma, double lambda, int maintenance,
-                         int loss, double epsilon, double weight_negative, double weight_positive, bool bias,
-                         In2<float> angle, In2<float> h, In1<float> reach) {
-    s.columns = columns;
-    s.budget = budget;
-    s.stride = round_up(budget + 1, 8);
-    s.gamma = gamma;
-    s.lambda = lambda;
-    s.epsilon = epsilon;
-    s.weight[0] = weight_negative;
-    s.weight[1] = weight_positive;
-    s.bias = bias;
-    s.maintenance = static_cast<Maintenance>(maintenance);
-    s.loss = static_cast<Loss>(loss);
-    s.table = {angle.data(), h.data(), reach.data(), angle.shape(1)};
-    s.vectors.assign(columns * s.stride, 0.0);
+BudgetedSgd::BudgetedSgd(const BudgetOptions &options) : s(options) {
+    s.vectors.assign(s.columns * s.stride, 0.0);
     s.scale.assign(s.stride, 1.0);
     s.candidates.assign(s.stride + 8, 0);
     for (auto *array : {&s.coef, &s.norm, &s.born, &s.raw, &s.log_kernel, &s.kernel, &s.work, &s.gain, &s.offset})
@@ -66,27 +52,6 @@ std::tuple<Out<double>, Out<double>> merge_tables(std::size_t n, double eps) {
     std::unique_ptr<double[]> wd(new double[rows * n]), h(new double[rows * n]);
     SVMFAST_DISPATCH(make_merge_table, n, eps, wd.get(), h.get());
     return {give(std::move(wd), {rows, n}), give(std::move(h), {rows, n})};
-}
-
-Out<std::int64_t> random_order(std::size_t count, In1<std::uint64_t> key) {
-    std::uint64_t state = 0;
-    auto next = [&state] {
-        std::uint64_t z = (state += 0x9e3779b97f4a7c15u);
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-        return z ^ (z >> 31);
-    };
-    for (std::size_t i = 0; i < key.shape(0); ++i) {
-        state ^= key.data()[i];
-        state = next();
-    }
-    std::unique_ptr<std::int64_t[]> order(new std::int64_t[std::max<std::size_t>(1, count)]);
-    for (std::size_t i = 0; i < count; ++i) order[i] = static_cast<std::int64_t>(i);
-    for (std::size_t i = count; i > 1; --i) {
-        const auto j = static_cast<std::size_t>((static_cast<unsigned __int128>(next()) * i) >> 64);
-        std::swap(order[i - 1], order[j]);
-    }
-    return give(std::move(order), {count});
 }
 
 }  // namespace svmfast

@@ -4,6 +4,7 @@
 // `budget` numbers. Everything that depends on a slot is padded to octets (eight slots), which every instruction set
 // walks in the same order: AVX2 and AVX-512 give the same bits.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -39,14 +40,20 @@ struct SlotEntries {
     bool current = false;
 };
 
-struct BudgetState {
-    std::size_t columns, budget, stride;
-    double gamma, lambda, epsilon;
-    double weight[2];  // loss weight of negative and positive rows
-    bool bias;
+struct BudgetOptions {
+    std::size_t columns, budget;
+    double gamma, lambda;
     Maintenance maintenance;
     Loss loss;
+    double epsilon;
+    std::array<double, 2> weight;  // of the losses of negative and positive rows
+    bool bias;
     MergeTable table;
+};
+
+struct BudgetState : BudgetOptions {
+    explicit BudgetState(const BudgetOptions &options) : BudgetOptions(options) {}
+    std::size_t stride = round_up(budget + 1, 8);
 
     // The common factor 1 / (lambda t) is left out of the coefficients: a new point has the coefficient +-1 (times its
     // class weight), and the shrinking by 1 - 1/t in every step is exact and free. A slot with coefficient 0 is empty

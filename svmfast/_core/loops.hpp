@@ -63,9 +63,7 @@ class PolynomialValues {
 // Keeps the tables, which are those of MergeTable.
 class BudgetedSgd {
   public:
-    BudgetedSgd(std::size_t columns, std::size_t budget, double gamma, double lambda, int maintenance, int loss,
-                double epsilon, double weight_negative, double weight_positive, bool bias, In2<float> angle,
-                In2<float> h, In1<float> reach);
+    explicit BudgetedSgd(const BudgetOptions &options);
     void steps(const SparseRows &rows, In1<double> norms, In1<double> targets, In1<std::int64_t> order);
     // Vectors (n, columns) and coefficients alpha (n,) of the occupied slots in slot order, and the bias.
     std::tuple<Out<double>, Out<double>, double> expansion() const;
@@ -77,10 +75,6 @@ class BudgetedSgd {
 };
 
 std::tuple<Out<double>, Out<double>> merge_tables(std::size_t n, double eps);
-
-// A permutation of 0..count-1 that depends on the key alone, on every machine and in every version (SplitMix64,
-// Fisher-Yates with Lemire's multiply-and-shift, whose bias, count / 2^64, is negligible).
-Out<std::int64_t> random_order(std::size_t count, In1<std::uint64_t> key);
 
 // Gaussian kernel values of the rows `order` with vectors (columns, a multiple of 8) that lie feature-major, one
 // column of the result for each.

@@ -13,7 +13,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast import _core
 from svmfast.errors import OptionError, TrainingRowError
 from svmfast.rows import FloatArray, Rows
 
@@ -171,8 +170,8 @@ def chosen(numbers: NDArray[np.int64], seed: int, share: float) -> NDArray[np.bo
 
 
 def random_order(count: int, *key: int) -> NDArray[np.int64]:
-    """Return a permutation of ``range(count)`` that depends only on the key, on every machine.
+    """Return a permutation of ``range(count)`` that depends only on the key.
 
     The key are nonnegative integers, for example seed, pass and block.
     """
-    return _core.random_order(count, np.array(key, dtype=np.uint64))
+    return np.random.default_rng(key).permutation(count)

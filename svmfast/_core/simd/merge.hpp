@@ -39,22 +39,7 @@ inline vd golden_section(vd m, vd log_kappa, double low, double width, int itera
     return 0.5 * (a + b);
 }
 
-// One Newton step on s'(h) = 0, where s is concave: it makes a looked-up h exact up to rounding.
-inline double improve_h(double m, double log_kappa, double h) {
-    const double g = 1.0 - h, l = log_kappa * 0.6931471805599453;
-    vd exponents = vd{};
-    exponents[0] = log_kappa * g * g;
-    exponents[1] = log_kappa * h * h;
-    const vd e = exp2(exponents);
-    const double at_i = m * e[0], at_j = (1.0 - m) * e[1];
-    const double slope = h * at_j - g * at_i,
-                 curvature = at_i * (1.0 + 2.0 * l * g * g) + at_j * (1.0 + 2.0 * l * h * h);
-    if (!(curvature > 0.0)) return h;
-    const double better = h - slope / curvature;
-    return better >= 0.0 && better <= 1.0 ? better : h;
-}
-
-inline int golden_iterations(double width, double eps) {
+constexpr int golden_iterations(double width, double eps) {
     int n = 0;
     for (; width > eps; width *= GOLDEN) ++n;
     return n;
@@ -102,7 +87,6 @@ inline vd lookup_h(const MergeTable &t, vd m, vd kappa) { return bilinear(t.h, t
 constexpr double INFINITE = std::numeric_limits<double>::infinity();
 // Coefficients closer than this count as equal, so that rounding does not choose between unmerged points.
 constexpr double TIE = 1.0 + 1e-9;
-constexpr double GSS_EPS = 0.01, PRECISE_EPS = 1e-10;
 
 // The first partner: smallest |coefficient|. Unmerged points all have the same one; the oldest of them is taken, so
 // that the budget keeps turning over (taking the newest would freeze the first B points and reduce the accuracy).
@@ -193,39 +177,23 @@ inline std::size_t best_partner(BudgetState &s, std::size_t first, const float *
 // half is not searched.
 inline vd search_h(vd m, vd log_kappa, int iterations) { return golden_section(m, log_kappa, 0.0, 0.5, iterations); }
 
-inline int search_iterations(Maintenance method) {
-    return golden_iterations(0.5, method == Maintenance::gss ? GSS_EPS : PRECISE_EPS);
-}
+constexpr int GSS_ITERATIONS = golden_iterations(0.5, 0.01), PRECISE_ITERATIONS = golden_iterations(0.5, 1e-10);
 
-inline vd degradation_at(vd m, vd log_kappa, vd both, vd h) {
-    return both * both * relative_degradation(m, exp2(log_kappa), merged_length(m, log_kappa, h));
+// h by the strategy's own means.
+inline vd find_h(const BudgetState &s, vd m, vd kappa, vd log_kappa) {
+    if (s.maintenance == Maintenance::gss) return search_h(m, log_kappa, GSS_ITERATIONS);
+    if (s.maintenance == Maintenance::gss_precise) return search_h(m, log_kappa, PRECISE_ITERATIONS);
+    return lookup_h(s.table, m, kappa);
 }
 
 inline std::size_t find_partner(BudgetState &s, std::size_t first) {
-    const MergeTable &table = s.table;
-    switch (s.maintenance) {
-        case Maintenance::lookup_h:
-            return best_partner(s, first, nullptr, [&](vd m, vd log_kappa, vd kappa, vd both) {
-                return degradation_at(m, log_kappa, both, lookup_h(table, m, kappa));
-            });
-        case Maintenance::gss:
-        case Maintenance::gss_precise: {
-            const int iterations = search_iterations(s.maintenance);
-            return best_partner(s, first, nullptr, [=](vd m, vd log_kappa, vd, vd both) {
-                return degradation_at(m, log_kappa, both, search_h(m, log_kappa, iterations));
-            });
-        }
-        default:
-            return best_partner(s, first, table.reach,
-                                [&](vd m, vd, vd kappa, vd) { return lookup_angle(table, m, kappa); });
-    }
-}
-
-inline double find_h(const BudgetState &s, double m, double kappa, double log_kappa) {
-    const vd vm = broadcast(m), vk = broadcast(kappa), vl = broadcast(log_kappa);
-    if (s.maintenance == Maintenance::gss || s.maintenance == Maintenance::gss_precise)
-        return search_h(vm, vl, search_iterations(s.maintenance))[0];
-    return improve_h(m, log_kappa, lookup_h(s.table, vm, vk)[0]);
+    if (s.maintenance == Maintenance::lookup_wd)
+        return best_partner(s, first, s.table.reach,
+                            [&](vd m, vd, vd kappa, vd) { return lookup_angle(s.table, m, kappa); });
+    return best_partner(s, first, nullptr, [&](vd m, vd log_kappa, vd kappa, vd both) {
+        const vd length = merged_length(m, log_kappa, find_h(s, m, kappa, log_kappa));
+        return both * both * relative_degradation(m, exp2(log_kappa), length);
+    });
 }
 
 struct Merge {
@@ -234,11 +202,9 @@ struct Merge {
 
 inline Merge solve_merge(const BudgetState &s, std::size_t first, std::size_t second) {
     const double a = std::fabs(s.coef[first]), b = std::fabs(s.coef[second]), both = a + b;
-    const double m = std::min(a / both, 0.5), log_kappa = s.log_kernel[second];
-    const double kappa = exp2(broadcast(log_kappa))[0];
-    const double h = find_h(s, m, kappa, log_kappa);
-    const double length = merged_length(broadcast(m), broadcast(log_kappa), broadcast(h))[0];
-    return {h, std::copysign(both * length, s.coef[second])};
+    const vd m = broadcast(std::min(a / both, 0.5)), log_kappa = broadcast(s.log_kernel[second]);
+    const vd h = find_h(s, m, exp2(log_kappa), log_kappa);
+    return {h[0], std::copysign(both * merged_length(m, log_kappa, h)[0], s.coef[second])};
 }
 
 }  // namespace svmfast::SVMFAST_ISA

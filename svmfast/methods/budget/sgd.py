@@ -94,7 +94,7 @@ class BudgetedSgd:
             MAINTENANCE[options.maintenance],
             LOSSES[options.loss],
             options.epsilon,
-            *options.weights,
+            options.weights,
             options.bias,
             *_merge_lookup(),
         )
