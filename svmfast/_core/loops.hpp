@@ -34,9 +34,8 @@ class CellSums {
 
 // --- truncated expansions ------------------------------------------------------------------------------------------
 
-// The matrices (matrices, d, d), of which the symmetric part counts, and the sums that PairSums describes.
-std::tuple<Out<double>, Out<double>> sums_over_pairs(In2<double> points, In1<double> weights, int first, int matrices,
-                                                     int sums, Threads threads);
+// sum_il a_i a_l (x_i.x_l)^j of points x_i with weights a_i, for so many degrees j from `first` on.
+Out<double> sums_over_pairs(In2<double> points, In1<double> weights, int first, int count, Threads threads);
 
 // The number of entries that a row may have beyond the variables.
 constexpr std::size_t SPARE_ENTRIES = 4096;

@@ -27,17 +27,20 @@ from svmfast.monomials import multiplicities, times_each_variable
 from svmfast.rows import FloatArray
 from svmfast.solvers.nystrom import symmetric_eigen
 from svmfast.solvers.taylor import moments
-from svmfast.threads import one_blas_thread
+from svmfast.threads import map_in_threads, one_blas_thread
 
 UNIT = 2.0**-53
 # The smallest number that is stored for a bound other than 0.
 SMALLEST = 1e-300
 # The number of degrees for which the largest eigenvalue is computed; later degrees use the cheaper trace.
 SPECTRAL = 4
+# Points of a tile of the Gram matrix, which stays in the cache.
+STRIPE = 256
 # The most moments of a degree, and how much longer one takes than a multiply-add of a pair (measured).
 MOST_MOMENTS = 1 << 22
 MOMENT = 1.5
-# Points of a group. Degrees that add at most this share of the first one's bound are bounded group by group.
+# Points of a group, where there are more than four groups. Degrees that add at most this share of the first
+# one's bound are bounded group by group.
 GROUP = 8192
 SHARE = 1e-4
 # The most numbers in a block of points.
@@ -168,7 +171,7 @@ def _tensor_sizes(
     n, d = x.shape
     if not n:
         return np.zeros(top + 1)
-    if n <= GROUP or not reach or _last_by_moments(n, d, first, top, spectral) < first:
+    if n <= 4 * GROUP or not reach or _last_by_moments(n, d, first, top, spectral) < first:
         return sizes(slice(n), top, spectral)
     groups = -(-n // GROUP)  # each with points of all classes
     rough = sum((sizes(slice(g, None, groups), top, 0) for g in range(groups)), np.zeros(top + 1))
@@ -203,12 +206,46 @@ def _tensor_squares(
         roundings[j] = 2 * n + 8 * j + 40 + terms
     if last < top:
         stop = max(last, min(spectral, top))
-        matrices, sums = _core.sums_over_pairs(x, a, last + 1, stop - last, top - stop, threads)
-        for j, matrix in enumerate(matrices, last + 1):
+        for j, matrix in enumerate(_matrices_from_pairs(x, a, last + 1, stop - last, threads), last + 1):
             squares[j] = min(largest_eigenvalue((matrix + matrix.T) / 2), float(np.trace(matrix)))
-        squares.update(enumerate(sums.tolist(), stop + 1))
-        roundings.update((j, 2 * n + (j + 2) * (d + 4) + 200) for j in range(last + 1, top + 1))
+        if stop < top:
+            sums = _core.sums_over_pairs(x, a, stop + 1, top - stop, threads)
+            squares.update(enumerate(sums.tolist(), stop + 1))
+        roundings.update((j, 2 * n + (j + 2) * (d + 4) + 400) for j in range(last + 1, top + 1))
     return squares, roundings
+
+
+def _matrices_from_pairs(x: FloatArray, a: FloatArray, first: int, count: int, threads: int) -> FloatArray:
+    """M_j, up to symmetry, of `count` degrees from `first` on."""
+    n, d = x.shape
+    ax = a[:, None] * x
+
+    @np.errstate(over="ignore", invalid="ignore")  # threads of a pool do not inherit the setting
+    def stripe(start: int) -> FloatArray:
+        stop = min(n, start + STRIPE)
+        inner = np.zeros((count, stop - start, d))
+        for left in range(start, n, STRIPE):
+            gram = x[start:stop] @ x[left : left + STRIPE].T
+            # The Gram matrix is symmetric: what is beside the diagonal block counts twice.
+            power, right = gram.copy(), ax[left : left + STRIPE] * (1 if left == start else 2)
+            for _ in range(first - 2):
+                power *= gram
+            if first == 1:
+                power[:] = 1
+            for part in inner:
+                part += power @ right
+                power *= gram
+        found: FloatArray = ax[start:stop].T @ inner
+        return found
+
+    matrices = np.zeros((count, d, d))
+    starts = range(0, n if count else 0, STRIPE)
+    # Added in order, so that the number of threads changes no bit; a few at a time, to limit memory.
+    together = max(1, threads)
+    for at in range(0, len(starts), together):
+        for part in map_in_threads(stripe, starts[at : at + together], threads):
+            matrices += part
+    return matrices
 
 
 def _last_by_moments(n: int, d: int, first: int, top: int, spectral: int) -> int:
@@ -222,7 +259,9 @@ def _last_by_moments(n: int, d: int, first: int, top: int, spectral: int) -> int
                 return math.inf
             all_moments += MOMENT * n * math.comb(d + j - 1, j) + d * (d + 8) * others * (j <= spectral)
         stop = max(last, min(spectral, top))
-        a_pair = d + 6 + d * (stop - last) + top - stop if last < top else 0
+        a_pair = (d + 6 + top - stop) * (stop < top) + (d + 10 * last + (d + 10) * (stop - last)) * (
+            last < stop
+        )
         return all_moments + n * n / 2 * a_pair
 
     return min(range(first - 1, top + 1), key=work)

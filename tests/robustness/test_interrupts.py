@@ -91,6 +91,7 @@ def budget_steps():
 
 
 VECTORS, COEF = RNG.normal(size=(1500, 200)), np.ones((1, 1500))
+POINTS = RNG.normal(size=(40_000, 200)), np.ones(40_000)
 
 
 def reduced_set():
@@ -99,9 +100,6 @@ def reduced_set():
     objective = _core.ReducedSetObjective(2, 0.0, 3, False, rows, 200, owners, *targets)
     pairs, given = np.zeros((0, 2), np.int64), (VECTORS, COEF, np.zeros(1), np.array([1500]), 0.01)
     return lambda threads: objective.evaluate(*given, pairs, threads)
-
-
-POINTS = RNG.normal(size=(40_000, 200)), np.ones(40_000)
 
 
 def power_sums():
@@ -119,7 +117,7 @@ WORK = {
     "one-hot rows": lambda: decisions("rbf", one_hot(60_000), one_hot(60_000)),
     "laplacian rows": lambda: decisions("laplacian", dense(10_000, 200), dense(20_000, 200)),
     **{"reduced set": reduced_set, "power sums": power_sums},
-    "pairs of points": lambda: lambda threads: _core.sums_over_pairs(*POINTS, 3, 2, 4, threads),
+    "pairs of points": lambda: lambda threads: _core.sums_over_pairs(*POINTS, 3, 9, threads),
     "a library": lambda: lambda _: interruptible(lambda: np.linalg.eigvalsh(np.ones((3000, 3000)))),
 }
 

@@ -109,7 +109,7 @@ def test_moments_that_cancel_keep_their_rounding_error(way, top):
     of_a = ((d + 4) * x * x + 4) * UNIT
     for j in range(1, top + 1):
         absolute = (2 * math.exp(-x * x / 2) * x**j) ** 2
-        c = 2 * n + 8 * j + 40 + 1 if way == "moments" else 2 * n + (j + 2) * (d + 4) + 200
+        c = 2 * n + 8 * j + 40 + 1 if way == "moments" else 2 * n + (j + 2) * (d + 4) + 400
         expected = math.sqrt((c * UNIT + 2 * of_a) * absolute) / math.factorial(j)
         assert tail.degrees[j] == pytest.approx(expected, rel=1e-6, abs=0)
 
@@ -139,7 +139,7 @@ def test_tails_against_fifty_digits(way, seed, n, d, order, exponent, spread, si
             square = (square + mpmath.hypot(m[0, 0] - m[1, 1], 2 * m[0, 1])) / 2
         exact, absolute = mpmath.sqrt(max(square, 0)), sum(abs(a) * squares ** (mpf(j) / 2))
         here, least = (mpf(float(v)) * mpf(scale) ** j for v in (found[j], SMALLEST))
-        error = (400 + 20 * max(squares)) * UNIT * absolute**2
+        error = (800 + 20 * max(squares)) * UNIT * absolute**2
         most = mpmath.sqrt((exact * (1 + mpf(10) ** -8)) ** 2 + error) / math.factorial(j) + lost + least
         assert exact / math.factorial(j) - lost <= here <= most
 
@@ -150,8 +150,8 @@ def test_high_degrees_of_many_vectors_are_sums_over_groups(monkeypatch):
     x, beta = rng.normal(size=(n, d)), rng.normal(size=n)
     tail = partial(residual_tail, gamma=gamma, center=np.zeros(d), order=order, top=top)
     whole = tail(x, beta).degrees
-    monkeypatch.setattr(residual, "GROUP", 40)
-    parts = sum(tail(x[g::3], beta[g::3]).degrees for g in range(3))
+    monkeypatch.setattr(residual, "GROUP", 20)
+    parts = sum(tail(x[g::5], beta[g::5]).degrees for g in range(5))
     for share in (1e-4, 1e-2):
         monkeypatch.setattr(residual, "SHARE", share)
         found = tail(x, beta, reach=0.5).degrees
