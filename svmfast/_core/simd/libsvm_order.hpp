@@ -53,10 +53,6 @@ class LibsvmOrder {
     }
 
   private:
-    // One sum for each row of the batch.
-    struct Sums {
-        vd of[BATCH / W];
-    };
     struct Step {
         std::int64_t at;  // place in a panel, or ABSENT
         double z;
@@ -93,10 +89,9 @@ class LibsvmOrder {
             for (std::size_t i = 0; i < lanes; i += W)
                 transpose(k.data() + b * lanes + i, lanes, across.data() + i * BATCH + b, BATCH);
         each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {
-            Sums s = add(i, row_i, {});
-            if (j < e.groups) s = add(j, row_j, s);
-            double sum[BATCH];
-            SVMFAST_UNROLL for (std::size_t v = 0; v < BATCH / W; ++v) store(sum + v * W, s.of[v]);
+            double sum[BATCH] = {};
+            add(i, row_i, sum);
+            if (j < e.groups) add(j, row_j, sum);
             for (std::size_t b = 0; b < count; ++b) out[which[b] * e.functions + p] = sum[b] - e.rho[p];
         });
     }
@@ -109,8 +104,11 @@ class LibsvmOrder {
         }
     }
 
-    // Adds a class's terms to the sums of all rows of the batch: each row's additions depend only on its own sum.
-    Sums add(std::size_t group, std::size_t coef_row, Sums s) const {
+    // Adds a class's terms to the sums of all rows of the batch: each row's additions depend only on its own sum. (Not
+    // inlined: else a sum leaves its register.)
+    __attribute__((noinline)) void add(std::size_t group, std::size_t coef_row, double *sums) const {
+        vd sum[BATCH / W];
+        SVMFAST_UNROLL for (std::size_t v = 0; v < BATCH / W; ++v) sum[v] = load(sums + v * W);
         for (std::size_t panel = e.group_panels[group]; panel < e.group_panels[group + 1]; ++panel) {
             const double *coef = e.coef.data() + (panel * e.width + coef_row) * LANES;
             const double *values = across.data() + panel * LANES * BATCH;
@@ -118,10 +116,10 @@ class LibsvmOrder {
             SVMFAST_UNROLL for (std::size_t l = 0; l < LANES; ++l) {
                 const vd c = broadcast(coef[l]);
                 SVMFAST_UNROLL for (std::size_t v = 0; v < BATCH / W; ++v)
-                    s.of[v] = s.of[v] + c * load(values + l * BATCH + v * W);
+                    sum[v] = sum[v] + c * load(values + l * BATCH + v * W);
             }
         }
-        return s;
+        SVMFAST_UNROLL for (std::size_t v = 0; v < BATCH / W; ++v) store(sums + v * W, sum[v]);
     }
 
     // A row's features in the order in which LIBSVM visits them. An rbf distance also includes the model's features that

@@ -165,9 +165,10 @@ SVMFAST_INLINE void finish(const Way &way, SingleSums &sums, std::size_t panel, 
         }
     }
     if (s.pairs) {
+        const std::size_t stride = sums.stride;
+        float *const to = sums.kernel.data() + first_row * stride + at;
         SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
-            SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v)
-                store(sums.kernel.data() + (first_row + r) * sums.stride + at + v * WF, k[r][v]);
+            SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) store(to + r * stride + v * WF, k[r][v]);
     }
 }
 
@@ -209,7 +210,7 @@ __attribute__((noinline)) void with_panels(const Way &way, SingleSums &sums, con
     const std::size_t d = way.terms();
     const auto *const row = rows.values.data() + tile * d * R;
     const RowStart *const start = rows.start.data() + tile * R;
-    std::fill(acc, acc + 2 * R, vf{});
+    SVMFAST_UNROLL for (std::size_t i = 0; i < 2 * R; ++i) acc[i] = vf{};
     for (std::size_t panel = first; panel < last; ++panel) {
         const std::size_t at = panel * SINGLE_LANES;
         const auto *const vectors = way.values() + at * d;
