@@ -16,7 +16,8 @@ import svmfast as package
 
 PAGE = (ROOT / "docs" / "batch.md").read_text()
 #: frontier's timing takes most of the pipeline's time.
-SHORTENED = "import forking; forking.shorten(); from svmfast.__main__ import console; console()"
+SHORTENED = "from forking import forking; short = forking(shortened=True); short.__enter__(); "
+SHORTENED += "from svmfast.__main__ import console; console()"
 PROGRAMS = f"SVMFAST=PYTHONPATH={ROOT / 'tests/support'} {sys.executable} -c '{SHORTENED}'"
 PIPELINE = ("-f", ROOT / "svmfast/cli/pipeline.mk", PROGRAMS, "OPTIONS=-c 0.1", "TRAIN=train", "TEST=test")
 
