@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cell_models import one_function
 from model_examples import EXAMPLES, NAMES
 from nightly import nightly_but
 from program import data, metered, model, started, svmfast
-from sealing import packed
 
 import svmfast as package
 from svmfast.errors import MemoryLimitError, ModelFormatError
@@ -252,23 +252,16 @@ def test_mutated_models_are_refused_or_answered(name):
 
 
 def one_hot(kernel, n, cells=1):
-    """Return a routed model with `n` landmarks, each with one feature of its own, in columns far apart."""
+    """Return the file of a routed model with `n` landmarks, each with one feature of its own, far apart."""
     landmarks = Rows(np.arange(n + 1), np.arange(n) * 400_000 % 2**31, np.ones(n), 2**31 - 1)
-    parts = {name: getattr(landmarks, name) for name in ("indptr", "indices", "values", "n_columns")}
-    return {
-        **{"kind": "routed", "head": {"svm_type": "epsilon_svr"}, "kernel": kernel, "gamma": np.ones(cells)},
-        **{"children": flat_tree(cells), "centers": np.zeros((cells, 1)), "landmarks": parts},
-        **{"sizes": np.full(cells, n // cells), "coef": np.ones((1, n)), "rho": np.zeros((cells, 1))},
-    }
+    centers, rho = np.zeros((2, cells, 1))
+    parts = flat_tree(cells), centers, landmarks, np.full(cells, n // cells), np.ones((1, n)), rho
+    return model_bytes(RoutedModel(Head("epsilon_svr"), kernel, np.ones(cells), *parts))
 
 
 #: A polynomial of two features far apart, with two cells.
-WIDE = {
-    **{"kind": "polynomial", "head": {"svm_type": "epsilon_svr"}, "gamma": 0.5, "n_features": 2**31 - 1},
-    **{"features": np.array([0, 2**31 - 2]), "about": "zero", "centers": np.array([[0.0, 0], [1, 1]])},
-    **{"orders": np.array([[2], [2]], np.int32), "coefficients": np.tile(np.arange(6.0), 2)},
-    **{"rho": np.zeros(1), "sv_squared_norm": 1.0, "sv_squared_norms": np.ones(2)},
-}
+WIDE = {"gamma": 0.5, "n_features": 2**31 - 1, "features": np.array([0, 2**31 - 2])}
+WIDE = one_function(2, 2, np.tile(np.arange(6.0), 2), "zero", np.array([[0.0, 0], [1, 1]]), **WIDE)
 #: 230 MB for a 900 KB file, whatever --memory was: each thread held 16 kernel values of every vector.
 MANY = "svm_type epsilon_svr\nkernel_type rbf\ngamma 1\nnr_class 2\ntotal_sv 300000\nrho 0\nSV\n"
 #: What is run, the model, the lines of its answer (-1: it may be refused), and the most memory in MB.
@@ -279,13 +272,13 @@ CASES = {
         for rows, lines in (("three", 3), ("hundred", 100))
     },
     **{
-        f"{words}, {kernel}": (words, lambda kernel=kernel: packed(one_hot(kernel, 5_000)), -1, 80)
+        f"{words}, {kernel}": (words, lambda kernel=kernel: one_hot(kernel, 5_000), -1, 80)
         for words in ("info", "predict three.data", "bound-check")
         for kernel in ("laplacian", "rbf")
     },
-    "many cells": ("predict three.data", lambda: packed(one_hot("rbf", 4_000, 4_000)), 3, 80),
-    "one cell": ("predict three.data", lambda: packed(one_hot("rbf", 100_000)), 3, 120),
-    "the paper's bound": ("predict --bound three.data", lambda: packed(WIDE), 4, 60),
+    "many cells": ("predict three.data", lambda: one_hot("rbf", 4_000, 4_000), 3, 80),
+    "one cell": ("predict three.data", lambda: one_hot("rbf", 100_000), 3, 120),
+    "the paper's bound": ("predict --bound three.data", lambda: model_bytes(WIDE), 4, 60),
     "many vectors": ("predict -j 4 hundred.data", lambda: (MANY + "1 \n" * 300_000).encode(), 100, 100),
 }
 ALWAYS = [

@@ -233,15 +233,12 @@ def convert(run, name):
             found[f"predict, approximated ({data})"] = check_approximated(run)
             compared = ("compare", "-q", "--repeats", "1", "model", "fast", "--data", "data")
             found[f"compare ({data})"] = check_json(run, *compared)
-    for made, words in (
-        ("compress", ("compress", "-q", "model", "--sv", "3", "--iterations", "20")),
-        (
-            "compress with data",
-            ("compress", "-q", "model", "--sv", "3", "--iterations", "20", "--data", "data"),
-        ),
-        ("dcpred", ("dcpred", "-q", "--from", "model", "data")),
-    ):
-        found[made] = judged(run((*words, "-o", made)), made)
+    for made, line in {
+        "compress": "compress model --sv 3 --iterations 20",
+        "compress with data": "compress model --sv 3 --iterations 20 --data data",
+        "dcpred": "dcpred --from model data",
+    }.items():
+        found[made] = judged(run((*line.split(), "-q", "-o", made)), made)
         if Path(made).exists():
             found[f"predict, {made}"] = check_values(run, made, names[0])
     return found

@@ -7,6 +7,7 @@ import math
 from itertools import pairwise
 
 import numpy as np
+from libsvm_twin import power
 
 from svmfast.exports.c_arithmetic import EXP
 from svmfast.exports.computation import starts_of
@@ -40,16 +41,6 @@ def tanh(x):
         far = (real(1) - e) / (real(1) + e)
         far = np.where(x < 0, -far, far)
         return np.asarray(np.where(np.abs(x) < real(0.5), x / fraction, far), dtype=x.dtype)
-
-
-def power(base, degree):
-    out = np.ones_like(base)
-    while degree > 0:
-        if degree % 2:
-            out = out * base
-        base = base * base
-        degree //= 2
-    return out
 
 
 def root(s):
@@ -115,7 +106,7 @@ def kernel_values(values, measured, gamma):
     if values.kernel == "linear":
         return measured
     inner = gamma * measured + real(values.coef0)
-    return tanh(inner) if values.kernel == "sigmoid" else power(inner, values.degree)
+    return tanh(inner) if values.kernel == "sigmoid" else np.ones_like(inner) * power(inner, values.degree)
 
 
 def _pseudo(values, cell, measured, k, gamma, out):

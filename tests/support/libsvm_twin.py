@@ -5,6 +5,7 @@ svm-predict's are.
 """
 
 import math
+from itertools import combinations, pairwise
 
 import numpy as np
 from libsvm import svm as libsvm
@@ -21,12 +22,12 @@ def exp(x):
 
 
 def power(base, times):
-    """Return LIBSVM's powi."""
+    """Return LIBSVM's powi, which exported files have too; of an array in its precision."""
     result, square = 1.0, base
     while times > 0:
         if times % 2:
-            result *= square
-        square *= square
+            result = result * square
+        square = square * square
         times //= 2
     return result
 
@@ -55,16 +56,8 @@ def kernel_value(model, z, x):
 
 def vectors(rows):
     """Return every row's pairs of index and value."""
-    return [
-        list(
-            zip(
-                rows.indices[rows.indptr[i] : rows.indptr[i + 1]].tolist(),
-                rows.values[rows.indptr[i] : rows.indptr[i + 1]].tolist(),
-                strict=True,
-            )
-        )
-        for i in range(len(rows))
-    ]
+    pairs = list(zip(rows.indices.tolist(), rows.values.tolist(), strict=True))
+    return [pairs[start:end] for start, end in pairwise(rows.indptr.tolist())]
 
 
 def nodes(vector):
@@ -84,25 +77,17 @@ def lines(rows):
 def decision_values(model, rows):
     """Return ``svm_predict_values`` of every row, ``(n, p)``."""
     sv, out = vectors(model.sv), np.empty((len(rows), len(model.rho)))
-    ends = np.cumsum([len(sv)] if model.nr_sv is None else model.nr_sv).tolist()
+    # A single function is that of a pair whose second class has no vectors.
+    ends = np.cumsum([len(sv), 0] if model.nr_sv is None else model.nr_sv).tolist()
     starts = [0, *ends[:-1]]
     coef = model.sv_coef.tolist()
     for at, z in enumerate(vectors(rows)):
         values = [kernel_value(model, z, x) for x in sv]
-        if model.nr_sv is None:
+        for p, (i, j) in enumerate(combinations(range(len(ends)), 2)):
             total = 0.0
-            for c, value in zip(coef[0], values, strict=True):
-                total += c * value
-            out[at, 0] = total - model.rho[0]
-            continue
-        p = 0
-        for i in range(len(ends)):
-            for j in range(i + 1, len(ends)):
-                total = 0.0
-                for k in range(starts[i], ends[i]):
-                    total += coef[j - 1][k] * values[k]
-                for k in range(starts[j], ends[j]):
-                    total += coef[i][k] * values[k]
-                out[at, p] = total - model.rho[p]
-                p += 1
+            for k in range(starts[i], ends[i]):
+                total += coef[j - 1][k] * values[k]
+            for k in range(starts[j], ends[j]):
+                total += coef[i][k] * values[k]
+            out[at, p] = total - model.rho[p]
     return out

@@ -97,8 +97,7 @@ def check_bounds(problem, test):
 
 def double_labels(engine, rows):
     """Return the labels without single precision, and how many it and double precision proved."""
-    found = engine._sums.labels(rows, single_first=False, threads=1)
-    return found
+    return engine._sums.labels(rows, single_first=False, threads=1)
 
 
 def check_labels(problem, rows, proven):

@@ -88,10 +88,6 @@ def test_bases_are_orthonormal_and_reproduced_for_new_rows_for_any_number_of_thr
         np.testing.assert_allclose(GAUSS.matrix(x, landmarks) @ meka.projections[s], basis, atol=1e-6)
 
 
-def test_rows_without_columns_have_one_center():
-    assert kmeans_centers(Rows.from_dense(np.zeros((4, 0))), 2).shape == (1, 0)
-
-
 def test_strategies_spread_the_ranks():
     rng = np.random.default_rng(3)
     x = [rng.normal(size=(n, 4)) * s + 20 * i for i, (n, s) in enumerate([(40, 0.01), (120, 1), (240, 1)])]
@@ -327,6 +323,7 @@ def test_centers_of_huge_points_of_points_without_features_and_of_few_distinct_p
         assert centers.shape == (5, 3)
         assert np.isfinite(centers).all()
     assert k_means(np.zeros((4, 0)), 3, seed=0, max_iterations=10).shape == (3, 0)
+    assert kmeans_centers(Rows.from_dense(np.zeros((4, 0))), 2).shape == (1, 0)
     centers = k_means(np.repeat([[1.0, 2], [3, -4]], 5, axis=0), 4, seed=0, max_iterations=10)
     assert centers.shape == (4, 2)
     assert {tuple(center) for center in centers} == {(1.0, 2.0), (3.0, -4.0)}
