@@ -99,7 +99,7 @@ void triangle(const Cell &cell, double *x) {
 }
 
 // Rounding must not make K exceed 1; single precision keeps a nan, so that it proves nothing.
-inline vd kernel_value(vd t) { return exp2_by_table(minimum(t, vd{})); }
+inline vd kernel_value(vd t) { return exp2(minimum(t, vd{})); }
 inline vf kernel_value(vf t) { return exp2(t); }
 
 // The kernel values of `count` rows and their pseudo landmarks -> b.kernel.

@@ -20,7 +20,7 @@ constexpr std::size_t L2_BYTES = 256 * 1024;
 // degree 1.
 template <KernelKind kind>
 inline vd transform(vd sum, int degree) {
-    if constexpr (kind == KernelKind::rbf) return exp2_by_table(sum);
+    if constexpr (kind == KernelKind::rbf) return exp2(sum);
     if constexpr (kind == KernelKind::polynomial) return powi(sum, degree);
     return tanh(sum);
 }

@@ -45,29 +45,6 @@ inline vd exp2(vd t) {
     return exp2_by(coefficient, maximum(t, broadcast(Exponent<double>::least)));
 }
 
-// The same as fast as the machine can: AVX-512 takes 2^(j / 16) from a table in registers, t = n + j / 16 + r, and a
-// polynomial of degree 6 of 2^r (1.5e-17). From the table's bits j is taken off where the exponent gets n and j.
-inline vd exp2_by_table(vd t) {
-#if defined(__AVX512F__)
-    alignas(64) static constexpr std::uint64_t powers[] = {
-        0x3ff0000000000000, 0x3fefb5586cf9890f, 0x3fef72b83c7d517b, 0x3fef387a6e756238, 0x3fef06fe0a31b715,
-        0x3feedea64c123422, 0x3feebfdad5362a27, 0x3feeab07dd485429, 0x3feea09e667f3bcd, 0x3feea11473eb0187,
-        0x3feeace5422aa0db, 0x3feec49182a3f090, 0x3feee89f995ad3ad, 0x3fef199bdd85529c, 0x3fef5818dcfba487,
-        0x3fefa4afa2a490da};
-    constexpr double coefficient[] = {0x1.430a1d08ec681p-13, 0x1.5d897e525c216p-10, 0x1.3b2ab6fb41213p-7,
-                                      0x1.c6b08d6f2a289p-5,  0x1.ebfbdff82c590p-3,  0x1.62e42fefa39f3p-1};
-    typedef VectorOf<double>::bits Bits;
-    constexpr double magic = Exponent<double>::magic / 16;
-    t = maximum(t, broadcast(Exponent<double>::least));
-    const vd shifted = t + magic, r = t - (shifted - magic);
-    const Bits power = (Bits)Table<2>(reinterpret_cast<const double *>(powers)).at((vi)shifted);
-    const vd scale = (vd)(power + ((Bits)shifted << 48));
-    return fma(scale, r * polynomial(coefficient, r), scale);
-#else
-    return exp2(t);
-#endif
-}
-
 // 2^t for t <= 0 with error 1.1e-10, exact at 0: a training step, half of whose work this is, needs no more. (1 + r times
 // a polynomial of degree 6 that interpolates (2^r - 1) / r at Chebyshev nodes.)
 inline vd exp2_fast(vd t) {
