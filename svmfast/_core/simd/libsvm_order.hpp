@@ -85,9 +85,8 @@ class LibsvmOrder {
             else
                 for (std::size_t i = 0; i < lanes; ++i) values[i] = kernel(values[i]);
         }
-        for (std::size_t b = 0; b < count; b += W)
-            for (std::size_t i = 0; i < lanes; i += W)
-                transpose(k.data() + b * lanes + i, lanes, across.data() + i * BATCH + b, BATCH);
+        for (std::size_t i = 0; i < lanes; ++i)
+            for (std::size_t b = 0; b < BATCH; ++b) across[i * BATCH + b] = k[b * lanes + i];
         each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {
             double sum[BATCH] = {};
             add(i, row_i, sum);

@@ -199,42 +199,6 @@ inline std::int64_t *append_lanes(std::int64_t *end, vi mask, std::int64_t first
 #endif
 }
 
-// to[j * to_stride + i] = from[i * from_stride + j] for a square of W numbers each way.
-inline void transpose(const double *from, std::size_t from_stride, double *to, std::size_t to_stride) {
-#if defined(__AVX512F__)
-    __m512d pair[W], four[W];
-    SVMFAST_UNROLL for (std::size_t i = 0; i < W; i += 2) {
-        const __m512d even = _mm512_loadu_pd(from + i * from_stride), odd = _mm512_loadu_pd(from + (i + 1) * from_stride);
-        pair[i] = _mm512_unpacklo_pd(even, odd);
-        pair[i + 1] = _mm512_unpackhi_pd(even, odd);
-    }
-    SVMFAST_UNROLL for (std::size_t i = 0; i < W; ++i) {
-        // Quarters 0 and 2, or 1 and 3, of rows 4 (i / 4) .. + 3.
-        const __m512d a = pair[i / 4 * 4 + i % 2], b = pair[i / 4 * 4 + i % 2 + 2];
-        four[i] = i % 4 < 2 ? _mm512_shuffle_f64x2(a, b, 0x88) : _mm512_shuffle_f64x2(a, b, 0xdd);
-    }
-    SVMFAST_UNROLL for (std::size_t i = 0; i < W / 2; ++i) {
-        // Lane i of the rows is in four[i] and four[i + 4]: quarters 0 and 2 or 1 and 3 hold lanes i and i + 4.
-        _mm512_storeu_pd(to + i * to_stride, _mm512_shuffle_f64x2(four[i], four[i + 4], 0x88));
-        _mm512_storeu_pd(to + (i + 4) * to_stride, _mm512_shuffle_f64x2(four[i], four[i + 4], 0xdd));
-    }
-#elif defined(__AVX2__)
-    __m256d pair[W];
-    SVMFAST_UNROLL for (std::size_t i = 0; i < W; i += 2) {
-        const __m256d even = _mm256_loadu_pd(from + i * from_stride), odd = _mm256_loadu_pd(from + (i + 1) * from_stride);
-        pair[i] = _mm256_unpacklo_pd(even, odd);
-        pair[i + 1] = _mm256_unpackhi_pd(even, odd);
-    }
-    SVMFAST_UNROLL for (std::size_t i = 0; i < 2; ++i) {
-        _mm256_storeu_pd(to + i * to_stride, _mm256_permute2f128_pd(pair[i], pair[i + 2], 0x20));
-        _mm256_storeu_pd(to + (i + 2) * to_stride, _mm256_permute2f128_pd(pair[i], pair[i + 2], 0x31));
-    }
-#else
-    for (std::size_t i = 0; i < W; ++i)
-        for (std::size_t j = 0; j < W; ++j) to[j * to_stride + i] = from[i * from_stride + j];
-#endif
-}
-
 inline vd gather(const double *base, vi at) {
 #if defined(__AVX512F__)
     return (vd)_mm512_i64gather_pd((__m512i)at, base, 8);
