@@ -169,7 +169,7 @@ class DecisionEngine:
                 raise ValueError("only pairs of classes and single functions have labels")
             positive = decisions[:, 0] > 0 if decisions.shape[1] else np.ones(len(rows), dtype=np.bool_)
             return np.where(positive, 0, 1).astype(np.int32), LabelCounts(0, 0)
-        winner, single, libsvm = self._sums.labels(rows, single_first=True, threads=threads)
+        winner, single, libsvm = self._sums.labels(rows, threads)
         return winner, LabelCounts(single, libsvm)
 
     def single_values(self, rows: Rows, *, threads: int = 1) -> tuple[FloatArray, FloatArray]:

@@ -180,12 +180,7 @@ void bind_expansions(nb::module_ &m) {
             },
             "rows"_a, "libsvm_order"_a, "threads"_a, unlocked)
         .def("double_values", &DecisionSums::double_values, unlocked)
-        .def(
-            "labels",
-            [](DecisionSums &sums, const SparseRows &rows, bool single_first, Threads threads) {
-                return sums.labels(rows, single_first ? Precision::single_first : Precision::double_alone, threads);
-            },
-            "rows"_a, "single_first"_a, "threads"_a, unlocked)
+        .def("labels", &DecisionSums::labels, unlocked)
         .def("single_values", &DecisionSums::single_values, unlocked)
         .def("probability_values", &DecisionSums::probability_values, unlocked)
         .def_prop_ro("scattered", &DecisionSums::scattered)

@@ -171,8 +171,7 @@ Out<double> DecisionSums::probability_values(const SparseRows &rows, In1<double>
     return std::move(out);
 }
 
-std::tuple<Out<std::int32_t>, std::size_t, std::size_t> DecisionSums::labels(const SparseRows &all, Precision first,
-                                                                             Threads threads) {
+std::tuple<Out<std::int32_t>, std::size_t, std::size_t> DecisionSums::labels(const SparseRows &all, Threads threads) {
     Impl &m = *impl_;
     if (m.e.groups == 1 ? m.e.functions != 1 : m.e.groups < 2)
         throw std::invalid_argument("only pairs of classes and single functions have labels");
@@ -180,14 +179,13 @@ std::tuple<Out<std::int32_t>, std::size_t, std::size_t> DecisionSums::labels(con
     // Rows tried in single precision, and rows that it, or double precision, left open.
     std::atomic<std::size_t> asked{0}, left{0}, near_boundary{0};
     m.pack_one_hot();
-    const bool single = first == Precision::single_first;
     // One-hot sums are as fast as single precision, and leave almost no row open.
-    if (single && !m.e.one_hot) m.pack_single();
+    if (!m.e.one_hot) m.pack_single();
     m.each_block(all, nullptr, threads, [&](const RowBlock &rows) {
         std::int32_t *to = out.get() + rows.first;
         std::size_t open = rows.count;
         // Where single precision proves few labels (huge rows, for example), trying it only takes time.
-        if (single && m.first_tier && left <= std::max<std::size_t>(asked / 2, TRIAL_ROWS)) {
+        if (m.first_tier && left <= std::max<std::size_t>(asked / 2, TRIAL_ROWS)) {
             open = SVMFAST_DISPATCH(single_labels, *m.first_tier, rows, to, nullptr, nullptr);
             asked += rows.count;
             left += open;

@@ -70,8 +70,7 @@ class Predicting {
             else if (probability_)
                 add_probabilities(rows, targets);
             else
-                add_lines(std::get<0>(sums_.labels(rows, Precision::single_first, threads_)).data.get(), nullptr,
-                          targets, count);
+                add_lines(std::get<0>(sums_.labels(rows, threads_)).data.get(), nullptr, targets, count);
             found.rows += count;
         }
     }

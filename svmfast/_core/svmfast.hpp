@@ -52,8 +52,6 @@ class Tokenizer {
 
 // Which rows are summed in LIBSVM's order: those whose label rounding could change, or all.
 enum class Order { where_needed, libsvm };
-// What proves a label: single precision where its bound does and else double precision, or that alone.
-enum class Precision { single_first, double_alone };
 
 // A kernel expansion. Support vectors are sparse rows (indptr, indices, values), classes one after another; sv_coef is
 // (classes - 1, vectors), rho has a number for each pair of classes. One class with several rows of coefficients is a
@@ -76,8 +74,7 @@ class DecisionSums {
 
     // The winning class of each row (0 and 1 are the positive and the negative side of a single function), the same as
     // decide() gives. Also the numbers of rows that single precision answered and that were summed in LIBSVM's order.
-    std::tuple<Out<std::int32_t>, std::size_t, std::size_t> labels(const SparseRows &rows, Precision first,
-                                                                   Threads threads);
+    std::tuple<Out<std::int32_t>, std::size_t, std::size_t> labels(const SparseRows &rows, Threads threads);
 
     // Decision values that give the probabilities as svm-predict prints them: rows for which rounding could change a
     // printed digit or the most probable label are summed in LIBSVM's order. a, b: the sigmoids of the pairs; marks:
