@@ -55,8 +55,7 @@ def made(folder, size):
         nr_sv=np.array([len(part) for part in np.array_split(np.arange(n), k)]),
     )
     save_model(model, folder / "exact")
-    labels = rng.integers(0, k, BLOCK).astype(np.float64)
-    write_svmlight(folder / "block", random_rows(BLOCK, d, 2), labels)
+    write_svmlight(folder / "block", random_rows(BLOCK, d, 2), rng.integers(0, k, BLOCK).astype(float))
 
 
 def steps(bench, size):
@@ -77,6 +76,7 @@ def steps(bench, size):
         "approximate": (exact, "--certificate none --force"),
         "approximate, certificate": (exact, "--force"),
         "compress": (exact, f"--data {block} --sv {few} --iterations 50 --start kmeans --rows 5000"),
+        "compress, fixed size": (exact, f"--data {block} --sv 100 --iterations 50 --start kmeans"),
         "dcpred": (block, f"--from {exact} --clusters 8 --landmarks 16 --iterations 20"),
         "budget-train": (everything, "-B 100 --passes 1 -g 0.05"),
         "meka": (everything, "--task svc -g 0.05 -c 1 --clusters 10 --rank 64"),

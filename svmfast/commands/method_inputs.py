@@ -308,7 +308,7 @@ class _Reader:
 
     def _sample(self, spec: Input) -> RowSample:
         """An empty sample of as many rows as are used: the option `rows`, or the declared limit."""
-        limit = getattr(self.options, "rows", spec.most)
+        limit = getattr(self.options, "rows", None) or spec.most
         return RowSample(sys.maxsize if limit is None else limit, getattr(self.options, "seed", 0))
 
     def _taken(self, sample: RowSample, spec: Input) -> tuple[Rows, FloatArray]:

@@ -129,6 +129,31 @@ def test_values_of_median_size_have_half_the_weight_of_those_on_the_boundary():
     np.testing.assert_allclose(weight, 1 / (1 + (size / np.median(size)) ** 2))
 
 
+@pytest.mark.parametrize(("name", "count"), [("digits_nu_rbf", 20), ("photos_c_rbf", 12)])
+def test_a_sample_of_the_vectors_suffices(name, count, monkeypatch):
+    monkeypatch.setattr("svmfast.methods.compress.compressor.LEAST_DRAWN", 150)
+    monkeypatch.setattr("svmfast.methods.compress.data_split.LEAST_OF_CLASS", 25)
+    before, (z, _), (test, _) = (
+        exact(name),
+        *(rows(f"{name.split('_')[0]}.{part}") for part in ("train", "test")),
+    )
+    options = replace(QUICK, sv=count)
+    compressor = Compressor(before, z, options=options)
+    split, (made, report) = compressor.split, compressor.compress(count)
+    again, _ = Compressor(before, z, options=options, threads=2).compress(count)
+    assert model_bytes(made) == model_bytes(again)
+    assert 150 <= report.vectors_used == len(split.sv) == split.sv_coef.shape[1] < len(before.sv)
+    own = {row.tobytes(): i for i, row in enumerate(before.sv.to_dense())}
+    width = before.sv.n_columns
+    places = [
+        own[row.tobytes()] for row in split.sv.renumbered(split.columns[split.sv.indices], width).to_dense()
+    ]
+    np.testing.assert_array_equal(split.sv_coef, before.sv_coef[:, places])
+    of_class = np.bincount(np.searchsorted(np.cumsum(before.nr_sv), places, side="right"))
+    assert (of_class >= np.minimum(before.nr_sv, 25)).all()
+    assert np.mean(predicted(made, test) != predicted(before, test)) < 0.08
+
+
 @pytest.mark.parametrize("block", [1, 7, 1000])
 def test_sample_does_not_depend_on_blocks(block):
     z = Rows.from_dense(np.arange(1, 501.0)[:, None])

@@ -16,6 +16,8 @@ from svmfast.values import Bytes, Choice, Share, Switch, Whole
 
 #: Default limit on the rows of data that are used.
 MOST_ROWS = 60_000
+#: The search for a difference begins with this share of the model's support vectors.
+FIRST_SHARE = 0.01
 #: Options that set the size.
 TARGETS = ("sv", "ratio", "max_diff", "max_bytes")
 
@@ -36,7 +38,12 @@ class CompressOptions(Seeded, Bounded):
     max_bytes: int | None = option(
         None, Bytes(), "Find the largest number whose file is at most this large.", metavar="32k"
     )
-    rows: int = option(MOST_ROWS, Whole(1), "Use at most this many rows of `data`, drawn at random.")
+    rows: int | None = option(
+        None,
+        Whole(1),
+        "Use at most this many rows of `data`, drawn at random. Default: 60,000, or 30,000 if the support "
+        "vectors are sampled too (a model of more than 10,000, and more than 10 for each one kept).",
+    )
     start: str = option(
         "auto",
         Choice("auto", "kmeans", "lars"),

@@ -17,8 +17,18 @@ from numpy.typing import NDArray
 
 from svmfast.errors import MemoryLimitError, NothingFitsError, UnsupportedError
 from svmfast.methods.common.error_statement import refit_probabilities
-from svmfast.methods.compress import CompressOptions
-from svmfast.methods.compress.data_split import DataSplit, gather, scale_of, target
+from svmfast.methods.common.row_sample import RowSample
+from svmfast.methods.compress import FIRST_SHARE, CompressOptions
+from svmfast.methods.compress.data_split import (
+    DRAWN_FOR_EACH,
+    ENOUGH_ROWS,
+    LEAST_DRAWN,
+    DataSplit,
+    class_sizes,
+    gather,
+    scale_of,
+    target,
+)
 from svmfast.methods.compress.landmark_start import lars_bytes, start_vectors
 from svmfast.methods.compress.reduced_set import Optimized, ReducedSet, allocate, optimize, solve_coefficients
 from svmfast.methods.compress.report import CompressReport, compared
@@ -26,12 +36,6 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.arithmetic import eight_digits
-
-
-def class_sizes(model: KernelExpansion) -> NDArray[np.int64]:
-    """The number of support vectors of each class, or the total if there is one function."""
-    nr_sv = model.nr_sv
-    return np.array([len(model.sv)]) if nr_sv is None or len(nr_sv) <= 2 else nr_sv
 
 
 def rounded(reduced: ReducedSet) -> ReducedSet:
@@ -71,6 +75,22 @@ def as_model(model: KernelExpansion, columns: NDArray[np.int32], reduced: Reduce
     return KernelExpansion(model.head, model.kernel, sv, coef, reduced.rho, sizes)
 
 
+def bytes_each(width: int, functions: int) -> int:
+    """Estimate the text of a vector: about 13 characters for a value and its index, 20 for a coefficient."""
+    return 13 * width + 20 * functions
+
+
+def vectors_for(model: KernelExpansion, options: CompressOptions, *, from_data: bool) -> int:
+    """How many support vectors of `model` are enough for the size that the options ask for."""
+    n = len(model.sv)
+    if model.kernel.kind == "linear":
+        return n  # their sums are the compressed model
+    size = options.sv or round((options.ratio or 2 * FIRST_SHARE) * n)
+    if options.max_bytes is not None:
+        size = options.max_bytes // bytes_each(model.n_features, len(model.sv_coef))
+    return max(LEAST_DRAWN if from_data else ENOUGH_ROWS, DRAWN_FOR_EACH * size)
+
+
 #: Iterations after which ``auto`` compares its starts.
 PROBE_ITERATIONS = 60
 #: LARS squares a Gram matrix, which takes minutes for a class with more support vectors than this.
@@ -105,8 +125,14 @@ class Compressor:
                 "without `data` the model is fitted and measured only on its support vectors, which lie "
                 "where it is hardest to approximate; rows of data give a closer model and a better estimate"
             )
+        vectors = vectors_for(model, self.options, from_data=data is not None)
+        self._labelled = (data, labels) if data is not None and labels is not None else None
+        if data is not None and self.options.rows is None and vectors < len(model.sv):
+            sample = RowSample(ENOUGH_ROWS, self.options.seed)
+            sample.add(data, np.zeros(len(data)))
+            data, _ = sample.result()
         progress(0, None, "exact model on the rows")
-        self.split = split = gather(model, data, seed=self.options.seed, threads=threads)
+        self.split = split = gather(model, data, vectors=vectors, seed=self.options.seed, threads=threads)
         if split.trained_on:
             self._notes.append(
                 "the model was trained on rows of `data`, which contain its support vectors: "
@@ -116,7 +142,6 @@ class Compressor:
         self.fit = target(model, split, split.fit, scale, threads)
         self.choosing = split.with_frequent(split.choose)
         self.choose = target(model, split, self.choosing, scale, threads)
-        self._labelled = (data, labels) if data is not None and labels is not None else None
 
     @property
     def smallest(self) -> int:
@@ -146,6 +171,7 @@ class Compressor:
             **how,
             support_vectors=len(compressed.sv),
             source_support_vectors=len(self.model.sv),
+            vectors_used=len(self.split.sv),
             rows_fitted=int(self.split.fit.times.sum()),
             rows_choosing=int(self.split.choose.times.sum()),
             statement=statement,
@@ -188,7 +214,7 @@ class Compressor:
     def _start_names(self) -> list[str]:
         if self.options.start != "auto":
             return [self.options.start]
-        n = int(class_sizes(self.model).max())
+        n = int(self.split.sv_sizes.max())
         fits = n <= _AUTO_LARS_LIMIT and lars_bytes(n, self.split.width) <= self.options.memory
         return ["kmeans", "lars"] if fits else ["kmeans"]
 
@@ -211,7 +237,7 @@ class Compressor:
 
     def _start(self, name: str, sizes: NDArray[np.int64]) -> ReducedSet:
         options, model = self.options, self.model
-        edge = np.concatenate([[0], np.cumsum(class_sizes(model))])
+        edge = np.concatenate([[0], np.cumsum(self.split.sv_sizes)])
         parts = []
         for g, size in enumerate(sizes):
             own = slice(int(edge[g]), int(edge[g + 1]))
@@ -219,7 +245,7 @@ class Compressor:
                 name,
                 model.kernel,
                 self.split.sv[own],
-                np.ascontiguousarray(model.sv_coef[:, own]),
+                np.ascontiguousarray(self.split.sv_coef[:, own]),
                 int(size),
                 n_columns=self.split.width,
                 seed=options.seed,
@@ -235,7 +261,7 @@ class Compressor:
         return solved if self.choose.error(solved) <= self.choose.error(reduced) else reduced
 
     def _check_memory(self, count: int) -> None:
-        needed = lars_bytes(int(class_sizes(self.model).max()), self.split.width)
+        needed = lars_bytes(int(self.split.sv_sizes.max()), self.split.width)
         if self.options.start == "lars" and needed > self.options.memory:
             raise MemoryLimitError(
                 "starting from lars",

@@ -2,10 +2,14 @@
 
 Rows are drawn by what they hold: copies of a row are in one part, and count as often as they occur. Rows that
 are frequent are fitted, and count in every comparison (:class:`svmfast.methods.common.equal_rows.Counted`).
+
+Only a sample of the support vectors of a large model takes part. Then the number of exact values does not
+grow with the model.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +24,14 @@ from svmfast.solvers.training_data import compact, expand, occurring
 #: Shares of the rows for choices (early stop, start, size) and for the error statement, with upper limits.
 _CHOOSE_SHARE, _CHOOSE_CAP = 0.1, 5000
 _STATE_SHARE, _STATE_CAP = 0.1, 10000
+
+
+#: Support vectors that take part, at least; and of each class, if it has so many.
+LEAST_DRAWN, LEAST_OF_CLASS = 10_000, 500
+#: Support vectors that take part for each one of the compressed model.
+DRAWN_FOR_EACH = 10
+#: Rows of data, and support vectors if there are no data, that suffice where support vectors are drawn.
+ENOUGH_ROWS = 30_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +52,12 @@ class Answered:
 
 @dataclass(frozen=True, eq=False)
 class DataSplit:
-    #: The support vectors in the columns of `columns`.
+    #: The support vectors that take part, in the columns of `columns`.
     sv: Rows
+    #: (width, s) their coefficients.
+    sv_coef: FloatArray
+    #: How many of each class take part (:func:`class_sizes`).
+    sv_sizes: NDArray[np.int64]
     #: (d,) original numbers of the columns that occur in the support vectors or the data.
     columns: NDArray[np.int32]
     #: No row is in two of these, even if the data repeat rows or contain the support vectors.
@@ -81,10 +97,36 @@ class DataSplit:
         return replace(joined, times=self.counted(joined).weights)
 
 
-def gather(model: KernelExpansion, data: Rows | None, *, seed: int, threads: int) -> DataSplit:
-    """Split support vectors and data into the parts of a :class:`DataSplit`."""
-    n_sv = len(model.sv)
-    everything = model.sv if data is None else Rows.concatenate([model.sv, data])
+def class_sizes(model: KernelExpansion) -> NDArray[np.int64]:
+    """The number of support vectors of each class, or the total if there is one function."""
+    nr_sv = model.nr_sv
+    return np.array([len(model.sv)]) if nr_sv is None or len(nr_sv) <= 2 else nr_sv
+
+
+def _drawn(sizes: NDArray[np.int64], count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Draw about `count` support vectors by class; return their places, and how many are of each class."""
+    share = np.round(count * sizes / sizes.sum()).astype(np.int64)
+    taken = np.minimum(np.maximum(share, LEAST_OF_CLASS), sizes)
+    ends = itertools.pairwise([0, *np.cumsum(sizes)])
+    rng = np.random.default_rng([seed, int(sizes.sum()), count])
+    parts = [a + rng.choice(b - a, n, replace=False) for (a, b), n in zip(ends, taken, strict=True)]
+    return np.concatenate([np.sort(part) for part in parts]), taken
+
+
+def gather(
+    model: KernelExpansion, data: Rows | None, *, vectors: int | None = None, seed: int, threads: int
+) -> DataSplit:
+    """Split support vectors and data into the parts of a :class:`DataSplit`.
+
+    At most about `vectors` support vectors take part, drawn by class.
+    """
+    sv, sv_coef, sizes = model.sv, model.sv_coef, class_sizes(model)
+    if vectors is not None and vectors < len(sv):
+        places, taken = _drawn(sizes if model.nr_sv is None else model.nr_sv, vectors, seed)
+        sv, sv_coef = sv.take(places), np.ascontiguousarray(sv_coef[:, places])
+        sizes = taken if len(sizes) > 1 else np.array([len(sv)])
+    n_sv = len(sv)
+    everything = sv if data is None else Rows.concatenate([sv, data])
     columns, width = occurring(everything), everything.n_columns
     everything = compact(everything, columns)
     group, first = groups_of(row_keys(everything))
@@ -116,6 +158,8 @@ def gather(model: KernelExpansion, data: Rows | None, *, seed: int, threads: int
     parts = {name: part(groups) for name, groups in chosen.items()}
     return DataSplit(
         sv=everything.take(np.arange(n_sv)),  # a slice would keep all rows in memory
+        sv_coef=sv_coef,
+        sv_sizes=sizes,
         columns=columns,
         **parts,
         rest=times[candidates],

@@ -38,6 +38,9 @@ class CompressReport(Figures):
         "Why it stopped: `held-out` (no improvement for some time), `converged` or `limit`; `exact` or `not "
         "moved` without it."
     )
+    vectors_used: int = figure(
+        "Support vectors of the exact model that took part; the others were not drawn."
+    )
     rows_fitted: int = figure("Rows that were fitted.")
     rows_choosing: int = figure("Rows that the choice was made by.")
     #: What `max_diff` limits, on the rows for choices.
@@ -57,6 +60,8 @@ class CompressReport(Figures):
         if self.bytes is not None and self.source_bytes is not None:
             factor = self.source_bytes / self.bytes
             lines.append(f"bytes        {self.source_bytes:,} -> {self.bytes:,} ({factor:.1f}x smaller)")
+        if self.vectors_used < n:
+            lines.append(f"sample       {self.vectors_used:,} of the {n:,} support vectors")
         lines.append(f"rows         {self.rows_fitted:,} fitted, {self.rows_choosing:,} for choices")
         if self.method == "reduced set":
             lines.append(

@@ -9,8 +9,8 @@ from typing import Any, cast
 from svmfast.errors import NothingFitsError
 from svmfast.methods.candidates import Candidate, CandidateRequest, NotTried
 from svmfast.methods.common.error_statement import ErrorStatement
-from svmfast.methods.compress import CompressOptions
-from svmfast.methods.compress.compressor import Compressor
+from svmfast.methods.compress import FIRST_SHARE, CompressOptions
+from svmfast.methods.compress.compressor import Compressor, bytes_each
 from svmfast.methods.compress.report import CompressReport
 from svmfast.methods.method import Inputs, Outcome, Setting
 from svmfast.models.expansion import KernelExpansion
@@ -19,8 +19,6 @@ from svmfast.solvers.intervals import trials_needed
 
 #: The search for a difference ends when the ratio of the sizes that pass and fail is at most this.
 _SIZE_STEP = 1.15
-#: The search begins with this share of the model's support vectors.
-_FIRST_SHARE = 0.01
 #: Compression to more than this share of the model's support vectors is not worthwhile.
 LARGEST_SHARE = 0.5
 _BYTE_TRIES = 5
@@ -102,7 +100,7 @@ def _search_difference(compressor: Compressor, limit: float, size_of: SizeOf, pr
         kept = report.kept_choosing.lost() is None
         return kept and report.choosing_difference <= limit and len(made.sv) < n and size_of(made) < own
 
-    size = min(max(round(_FIRST_SHARE * n), smallest), largest)
+    size = min(max(round(FIRST_SHARE * n), smallest), largest)
     failed = smallest - 1
     while not passes(size):
         failed = size
@@ -123,8 +121,7 @@ def _search_bytes(compressor: Compressor, limit: int, size_of: SizeOf, progress:
     """Find the most support vectors whose file has at most `limit` bytes."""
     n, smallest = len(compressor.model.sv), compressor.smallest
     tried: dict[int, Made] = {}
-    # A value with its index takes about 13 characters, a coefficient 20.
-    each = 13 * compressor.split.width + 20 * compressor.model.sv_coef.shape[0]
+    each = bytes_each(compressor.split.width, len(compressor.model.sv_coef))
     size = max(smallest, min(limit // each, n - 1))
     fits, too_large = 0, n
     for _ in range(_BYTE_TRIES):
