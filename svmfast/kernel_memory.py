@@ -17,6 +17,8 @@ from svmfast.rows import FloatArray, Rows
 _PANEL, _SINGLE_PANEL = 24, 48
 #: Shares of nonzero values from which on vectors may be stored densely (decision.cpp; cells.cpp).
 _DENSE_DECISION, _DENSE_CELL = 0.04, 0.1
+#: Columns that are marked at a time.
+_MARKED = 1 << 20
 #: Bytes for a column: its place in a hash table (active_columns.hpp), and where its entries begin.
 _COLUMN = 64
 
@@ -54,9 +56,12 @@ class ExpansionSizes:
 
 
 def _distinct(columns: NDArray[np.int32]) -> int:
-    """Count distinct columns, without an array as wide as the largest one of a few."""
+    """Count distinct columns, without an array as wide as the largest one of a few, or as long as all."""
     if len(columns) and int(columns.max()) < 4 * len(columns):
-        return int(np.count_nonzero(np.bincount(columns)))
+        found = np.zeros(int(columns.max()) + 1, dtype=np.bool_)
+        for k in range(0, len(columns), _MARKED):  # NumPy converts indices to 8 bytes
+            found[columns[k : k + _MARKED]] = True
+        return int(np.count_nonzero(found))
     return len(np.unique(columns))
 
 
