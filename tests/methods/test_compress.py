@@ -19,7 +19,7 @@ from svmfast.methods.common.error_statement import labels_differing
 from svmfast.methods.common.row_sample import RowSample
 from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.compressor import Compressor
-from svmfast.methods.compress.search import doubtful, search
+from svmfast.methods.compress.search import ExactSize, doubtful, search
 from svmfast.rows import Rows
 from svmfast.solvers.intervals import clopper_pearson
 
@@ -188,6 +188,22 @@ def test_memory_is_checked():
         assert (
             Compressor(exact("breast_c_rbf"), options=CompressOptions(memory=memory))._start_names() == names
         )
+
+
+def test_the_size_of_a_large_model_is_estimated_unless_it_decides(monkeypatch):
+    monkeypatch.setattr("svmfast.methods.compress.search._ESTIMATED_FROM", 30)
+    model, asked = exact("digits_nu_rbf"), []
+
+    def size_of(one):
+        asked.append(len(one.sv))
+        return len(model_bytes(one))
+
+    own, size = ExactSize(model, size_of), len(model_bytes(model))
+    assert own.exceeds(size // 3)
+    assert not own.exceeds(size * 3)
+    assert 30 <= asked[0] < 40
+    assert len(asked) == 1
+    assert (own.exceeds(size - 1), own.exceeds(size), asked[1:]) == (True, False, [len(model.sv)])
 
 
 # --- the command ---

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+import numpy as np
+
+from svmfast.caches import cached
 from svmfast.errors import NothingFitsError
 from svmfast.methods.candidates import Candidate, CandidateRequest, NotTried
 from svmfast.methods.common.error_statement import ErrorStatement
@@ -22,6 +25,8 @@ _SIZE_STEP = 1.15
 #: Compression to more than this share of the model's support vectors is not worthwhile.
 LARGEST_SHARE = 0.5
 _BYTE_TRIES = 5
+#: Support vectors from which the size of a large model's file is estimated.
+_ESTIMATED_FROM = 1000
 #: A file that uses at least this share of the limit is large enough.
 _BYTES_USED = 0.95
 
@@ -50,21 +55,52 @@ def doubtful(statement: ErrorStatement, limit: float) -> str | None:
     return None if shown else found
 
 
+class ExactSize:
+    """The size of the exact model's file, computed only if an estimate from some vectors does not decide.
+
+    The text of a million support vectors takes as much memory as the vectors.
+    """
+
+    def __init__(self, model: KernelExpansion, size_of: SizeOf) -> None:
+        self._model, self._size_of = model, size_of
+
+    @cached
+    def bytes(self) -> int:
+        return self._size_of(self._model)
+
+    @cached
+    def _estimate(self) -> float:
+        model, n = self._model, len(self._model.sv)
+        some = np.arange(0, n, n // _ESTIMATED_FROM)
+        nr_sv = model.nr_sv
+        if nr_sv is not None:
+            nr_sv = np.diff(np.searchsorted(some, [0, *np.cumsum(nr_sv)]))
+        part = replace(model, sv=model.sv.take(some), sv_coef=model.sv_coef[:, some], nr_sv=nr_sv)
+        return self._size_of(part) * n / len(some)
+
+    def exceeds(self, size: int) -> bool:
+        """Whether the file has more than `size` bytes."""
+        clearly = len(self._model.sv) > 4 * _ESTIMATED_FROM
+        if clearly and not self._estimate / 2 < size < 2 * self._estimate:
+            return self._estimate > size
+        return self.bytes > size
+
+
 def search(compressor: Compressor, size_of: SizeOf, *, progress: Progress = silent) -> Found:
     """Make the model of the size that one option sets, or explain why none is smaller than the exact one."""
     options, exact, n = compressor.options, compressor.model, len(compressor.model.sv)
-    own, limit, split = size_of(exact), options.max_bytes, compressor.split
+    own, limit, split = ExactSize(exact, size_of), options.max_bytes, compressor.split
     if options.max_diff is not None:
         if not len(split.frequent) and not (len(split.choose) and len(split.state)):
             what = "there are too few distinct rows to hold some out, so `max_diff` cannot be checked"
             raise NothingFitsError(what, "give more rows in `data`")
-        found = _search_difference(compressor, options.max_diff, size_of, progress)
-    elif limit is not None and own > limit:
+        found = _search_difference(compressor, options.max_diff, size_of, own, progress)
+    elif limit is not None and own.exceeds(limit):
         found = _search_bytes(compressor, limit, size_of, progress)
     else:
         count = n if limit else options.sv or max(compressor.smallest, round((options.ratio or 0) * n))
         if count >= n:
-            size = f"{n:,} support vectors and {own:,} bytes"
+            size = f"{n:,} support vectors and {own.bytes:,} bytes"
             raise NothingFitsError(f"the model, of {size}, is already small enough", "ask for less")
         found = Found(*compressor.compress(count, progress=progress))
     if found.model is None:
@@ -73,32 +109,36 @@ def search(compressor: Compressor, size_of: SizeOf, *, progress: Progress = sile
         verdict = f"no smaller model is close enough on the {rows:,} rows for choices; tried {tried}"
         return replace(found, verdict=verdict)
     final = size_of(found.model)
-    if final < own:
+    if own.exceeds(final):
         return found
     return Found(
         None,
         found.report,
         f"the file would grow: {len(found.model.sv):,} dense support vectors take {final:,} bytes, the "
-        f"model {own:,}",
+        f"model {own.bytes:,}",
         "ask for fewer",
     )
 
 
-def _search_difference(compressor: Compressor, limit: float, size_of: SizeOf, progress: Progress) -> Found:
+def _search_difference(
+    compressor: Compressor, limit: float, size_of: SizeOf, own: ExactSize, progress: Progress
+) -> Found:
     """Find the fewest support vectors whose difference on the rows for choices is at most `limit`.
 
     A size that loses a class there does not pass, since few labels differ where the class is rare.
     Sizes double until one passes; then the gap is bisected, in ratio, until it is below 15 %. The held-out
     rows take no part, so that the error statement is not biased by the choice.
     """
-    n, own, smallest = len(compressor.model.sv), size_of(compressor.model), compressor.smallest
+    n, smallest = len(compressor.model.sv), compressor.smallest
     largest = max(int(LARGEST_SHARE * n), smallest)
     tried: dict[int, Made] = {}
 
     def passes(count: int) -> bool:
         made, report = tried[count] = compressor.compress(count, progress=progress)
         kept = report.kept_choosing.lost() is None
-        return kept and report.choosing_difference <= limit and len(made.sv) < n and size_of(made) < own
+        return (
+            kept and report.choosing_difference <= limit and len(made.sv) < n and own.exceeds(size_of(made))
+        )
 
     size = min(max(round(FIRST_SHARE * n), smallest), largest)
     failed = smallest - 1
