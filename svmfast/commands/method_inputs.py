@@ -65,7 +65,7 @@ def opened_inputs(
     for name, one in opened.items():
         if one.model.scaling is not None:  # models converted from a scaled one name the model in it as source
             inner = one.model.unscaled
-            inputs[name] = replace(one, model=inner, identity=identity_of(inner))
+            inputs[name] = replace(one, model=inner)
     names = TrainingNames(method, given, options, reading)
     # The model whose width and scale the rows must match: the exact one, if there is one.
     models.sort(key=lambda one: one.content != "exact model")
@@ -92,10 +92,8 @@ def opened_inputs(
 
 def _model(given: Any, spec: Input, memory: int, setting: Setting) -> GivenModel:
     model, file = model_of(given, f"`{spec.name}`", setting.note, memory)
-    if file is None:
-        found = GivenModel(model, f"`{spec.name}`", identity_of(model), None)
-    else:
-        found = GivenModel(model, os.fspath(given), file.identity, file.n_bytes)
+    name, size = (f"`{spec.name}`", None) if file is None else (os.fspath(given), file.n_bytes)
+    found = GivenModel(model, name, identity_of, size)
     if spec.content == "exact model" and model.unscaled.expansion is None:
         raise UnsupportedError(f"{found.name} is a {model.unscaled.kind} model", "give the LIBSVM model")
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from functools import cache
 from types import NoneType
@@ -36,11 +36,14 @@ _JSON_BYTES = 32
 _OF_PARTS = (ModelContentError, ModelFormatError, OptionError, UnsupportedError)
 
 
-def hash_of(content: bytes | memoryview) -> str:
-    """The SHA-256 of a text, as ``sha256:...``."""
+def hash_of(pieces: Iterable[bytes | memoryview]) -> str:
+    """The SHA-256 of a text, which may come in pieces, as ``sha256:...``."""
     import hashlib  # imported on use, to save start-up time
 
-    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+    found = hashlib.sha256()
+    for piece in pieces:
+        found.update(piece)
+    return f"sha256:{found.hexdigest()}"
 
 
 def container_bytes(model: Model) -> bytes:
@@ -50,7 +53,7 @@ def container_bytes(model: Model) -> bytes:
 
     header = json.dumps(_described("model", Model, model, parts), separators=(",", ":"))
     content = b"".join([header.encode(), b"\n", *parts])
-    return f"{MAGIC} {MAJOR}.{MINOR} {len(content)} {hash_of(content)}\n".encode() + content
+    return f"{MAGIC} {MAJOR}.{MINOR} {len(content)} {hash_of([content])}\n".encode() + content
 
 
 @cache
@@ -155,7 +158,7 @@ def _check_whole(first: bytes, content: memoryview, path: str) -> list[str]:
             else f"text after the {size:,} bytes of the model"
         )
         raise fault(None, what, f"{size:,} after the first line" if ends else "the end of the file")
-    if hash_of(content).encode() != found[2]:
+    if hash_of([content]).encode() != found[2]:
         raise fault(
             None, "the file was changed after svmfast wrote it: its hash differs", "the model made again"
         )
@@ -241,7 +244,7 @@ class _Reader:
     def _expansion(self, name: str, *, bytes: int) -> KernelExpansion:
         text = self.take(name, self.read(name, int, bytes)).tobytes()
         model, _ = parse_libsvm_model(text, self.path, self.allowance)
-        self.hashes[id(model)] = hash_of(text)
+        self.hashes[id(model)] = hash_of([text])
         return model
 
 

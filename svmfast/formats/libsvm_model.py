@@ -12,7 +12,7 @@ not read from a file loses digits when it is saved.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,8 @@ _SV_FAULTS = {
 _SERIAL = re.compile(rb"0:\+?0*[1-9][0-9]{0,9}")
 #: Bytes of text that are read at a time, so that a file with too many lines is refused early.
 _PIECE = 1 << 22
+#: Support vectors that are written at a time.
+_WRITTEN = 1 << 14
 
 
 def is_model_key(word: str) -> bool:
@@ -349,7 +351,12 @@ def _sv_fault(header: _Header, rule: str, line: int, token: str, n_coef: int) ->
 
 
 def libsvm_model_bytes(model: KernelExpansion) -> bytes:
-    """The text that LIBSVM's ``svm_save_model`` writes for the same content.
+    """The whole text of :func:`libsvm_model_pieces`."""
+    return b"".join(libsvm_model_pieces(model))
+
+
+def libsvm_model_pieces(model: KernelExpansion) -> Iterator[bytes]:
+    """The text that LIBSVM's ``svm_save_model`` writes for the same content, in pieces.
 
     An UnsupportedError: LIBSVM could not read the model, since it has nan or inf, labels beyond a C int, or a
     decision rule other than LIBSVM's votes.
@@ -382,6 +389,9 @@ def libsvm_model_bytes(model: KernelExpansion) -> bytes:
     lines += [f"nr_class {head.n_classes}", f"total_sv {len(sv)}", *listed("rho", model.rho)]
     lines += listed("label", head.labels, "d") + listed("probA", head.prob_a) + listed("probB", head.prob_b)
     lines += listed("prob_density_marks", head.density_marks) + listed("nr_sv", model.nr_sv, "d")
-    text = "\n".join([*lines, "SV", ""]).encode("ascii")
-    arrays = np.ascontiguousarray(model.sv_coef), sv.indptr, sv.indices, sv.values
-    return text + write_rows(*arrays, 0 if kernel.kind == "precomputed" else 1, 8)
+    yield "\n".join([*lines, "SV", ""]).encode("ascii")
+    first = 0 if kernel.kind == "precomputed" else 1
+    for a in range(0, len(sv), _WRITTEN):
+        b = min(a + _WRITTEN, len(sv))
+        coef = np.ascontiguousarray(model.sv_coef[:, a:b])
+        yield write_rows(coef, sv.indptr[a : b + 1], sv.indices, sv.values, first, 8)

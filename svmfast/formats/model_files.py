@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from svmfast.caches import Cacheless, cached
 from svmfast.errors import ModelFormatError, WrongTypeError
 from svmfast.formats.container import MAGIC, container_bytes, hash_of, parse_model
 from svmfast.formats.detect import FileKind, file_kind
-from svmfast.formats.libsvm_model import libsvm_model_bytes, parse_libsvm_model
+from svmfast.formats.libsvm_model import libsvm_model_pieces, parse_libsvm_model
 from svmfast.formats.source import Source, SourceLike, open_source
 from svmfast.formats.target import write_atomic
 from svmfast.models.base import Model
@@ -34,7 +35,7 @@ class LoadedModel(Cacheless):
     @cached
     def sha256(self) -> str:
         """Hex digest of the text."""
-        return hash_of(self.text).removeprefix("sha256:")
+        return hash_of([self.text]).removeprefix("sha256:")
 
     @cached
     def identity(self) -> str:
@@ -48,7 +49,7 @@ def identity_of(model: Model) -> str:
     The text is that of a newly written file, so the hash depends neither on the file that the model came from
     (compressed, embedded in another model, ...), nor on how its numbers were printed or its keys ordered.
     """
-    return hash_of(model_bytes(model))
+    return hash_of(_model_pieces(model))
 
 
 def open_model(source: SourceLike, *, memory: int = MEMORY) -> LoadedModel:
@@ -92,9 +93,13 @@ def load_model(source: SourceLike, *, memory: int = MEMORY) -> Model:
 
 def model_bytes(model: Model) -> bytes:
     """The text of a model's file: LIBSVM's format for a :class:`KernelExpansion`, else svmfast's."""
+    return b"".join(_model_pieces(model))
+
+
+def _model_pieces(model: Model) -> Iterable[bytes]:
     if not isinstance(model, Model):
         raise WrongTypeError("the model", model, "a model")
-    return container_bytes(model) if model.expansion is None else libsvm_model_bytes(model.expansion)
+    return [container_bytes(model)] if model.expansion is None else libsvm_model_pieces(model.expansion)
 
 
 def save_model(model: Model, path: str | os.PathLike[str]) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from svmfast.caches import cached
 from svmfast.command import QUIET, Command, common
 from svmfast.methods.candidates import Candidate, CandidateRequest, NotTried
 from svmfast.options import Option, command_words, options_of
@@ -82,10 +83,15 @@ class GivenModel:
     model: Model
     #: In messages.
     name: str
-    #: ``sha256:`` and the hash of its text as svmfast writes it: the `source` of models made from it.
-    identity: str
+    #: Computes its identity.
+    identify: Callable[[Model], str]
     #: Size of its file.
     n_bytes: int | None
+
+    @cached
+    def identity(self) -> str:
+        """``sha256:`` and the hash of its text as svmfast writes it: the `source` of models made from it."""
+        return self.identify(self.model)
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,8 @@ TWO = CascadeOptions(max_diff=0.02)
 
 def cascading(fast, exact, rows, options=TWO, **setting):
     """Run the method on models and rows."""
-    given = {"fast": GivenModel(fast, "fast", "one", 0), "exact": GivenModel(exact, "exact", "other", 0)}
+    one, other = (lambda model, text=text: text for text in ("one", "other"))
+    given = {"fast": GivenModel(fast, "fast", one, 0), "exact": GivenModel(exact, "exact", other, 0)}
     setting = Setting(**{"threads": 1, **setting})
     return run(Inputs(data=GivenRows(rows, None, "rows"), **given), options, setting)
 

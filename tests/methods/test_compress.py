@@ -129,25 +129,22 @@ def test_values_of_median_size_have_half_the_weight_of_those_on_the_boundary():
     np.testing.assert_allclose(weight, 1 / (1 + (size / np.median(size)) ** 2))
 
 
-@pytest.mark.parametrize(("name", "count"), [("digits_nu_rbf", 20), ("photos_c_rbf", 12)])
-def test_a_sample_of_the_vectors_suffices(name, count, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "data", "count"), [("digits_nu_rbf", "digits", 20), ("photos_c_rbf", "photos", 12)]
+)
+def test_a_sample_of_the_vectors_suffices(name, data, count, monkeypatch):
     monkeypatch.setattr("svmfast.methods.compress.compressor.LEAST_DRAWN", 150)
     monkeypatch.setattr("svmfast.methods.compress.data_split.LEAST_OF_CLASS", 25)
-    before, (z, _), (test, _) = (
-        exact(name),
-        *(rows(f"{name.split('_')[0]}.{part}") for part in ("train", "test")),
+    before, given, (test, _) = exact(name), rows(f"{data}.train")[0], rows(f"{data}.test")
+    compressor, other = (
+        Compressor(before, given, options=replace(QUICK, sv=count), threads=n) for n in (1, 2)
     )
-    options = replace(QUICK, sv=count)
-    compressor = Compressor(before, z, options=options)
-    split, (made, report) = compressor.split, compressor.compress(count)
-    again, _ = Compressor(before, z, options=options, threads=2).compress(count)
-    assert model_bytes(made) == model_bytes(again)
-    assert 150 <= report.vectors_used == len(split.sv) == split.sv_coef.shape[1] < len(before.sv)
+    made, split = compressor.compress(count)[0], compressor.split
+    assert model_bytes(made) == model_bytes(other.compress(count)[0])
+    assert 150 <= len(split.sv) < len(before.sv)
+    drawn = split.sv.renumbered(split.columns[split.sv.indices], before.sv.n_columns).to_dense()
     own = {row.tobytes(): i for i, row in enumerate(before.sv.to_dense())}
-    width = before.sv.n_columns
-    places = [
-        own[row.tobytes()] for row in split.sv.renumbered(split.columns[split.sv.indices], width).to_dense()
-    ]
+    places = [own[row.tobytes()] for row in drawn]
     np.testing.assert_array_equal(split.sv_coef, before.sv_coef[:, places])
     of_class = np.bincount(np.searchsorted(np.cumsum(before.nr_sv), places, side="right"))
     assert (of_class >= np.minimum(before.nr_sv, 25)).all()
@@ -190,20 +187,13 @@ def test_memory_is_checked():
         )
 
 
-def test_the_size_of_a_large_model_is_estimated_unless_it_decides(monkeypatch):
+def test_the_size_of_a_large_model_is_estimated_unless_that_decides_nothing(monkeypatch):
     monkeypatch.setattr("svmfast.methods.compress.search._ESTIMATED_FROM", 30)
     model, asked = exact("digits_nu_rbf"), []
-
-    def size_of(one):
-        asked.append(len(one.sv))
-        return len(model_bytes(one))
-
-    own, size = ExactSize(model, size_of), len(model_bytes(model))
-    assert own.exceeds(size // 3)
-    assert not own.exceeds(size * 3)
-    assert 30 <= asked[0] < 40
-    assert len(asked) == 1
-    assert (own.exceeds(size - 1), own.exceeds(size), asked[1:]) == (True, False, [len(model.sv)])
+    own = ExactSize(model, lambda one: asked.append(len(one.sv)) or len(model_bytes(one)))
+    size = len(model_bytes(model))
+    assert [own.exceeds(n) for n in (size // 3, 3 * size, size - 1, size)] == [True, False, True, False]
+    assert asked == [34, len(model.sv)]
 
 
 # --- the command ---

@@ -144,10 +144,12 @@ def gather(
     kept[order[: n_choose + n_state]] = False
     chosen |= {"fit": np.flatnonzero(kept), "frequent": np.flatnonzero(frequent)}
 
+    once = replace(model)  # with its own engine, whose memory is free afterwards
+
     def part(groups: NDArray[np.int64]) -> Answered:
         groups = np.sort(groups)
         original = expand(everything.take(first[groups]), columns, width)
-        exact = model.decision_values(original, threads=threads)
+        exact = once.decision_values(original, threads=threads)
         del original  # one copy of the rows at a time
         winner = winners(model, exact)
         order = np.argsort(winner, kind="stable")
