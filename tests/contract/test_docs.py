@@ -22,7 +22,7 @@ BLOCK = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 CLOCK = re.compile(
     r"~?[\d.]+(?=x( |$))|[\d.]+(?= s$)|\d+ threads?(; speed-ups of processor time)?", re.MULTILINE
 )
-SIZE = re.compile(r"\b\d{1,3}(?:,\d{3})+\b")
+NUMBER = re.compile(r"\b\d{1,3}(?:,\d{3})+\b|\b[\d.]+%|\b\d+(?= \()")
 
 
 def blocks(text, language):
@@ -34,11 +34,27 @@ def sessions(text):
     return re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", "".join(blocks(text, "console")), re.MULTILINE)
 
 
-def walk(text, folder, least, *, remarks=True, near=0.01):
-    """Run a page's sessions, at least so many lines, and compare their output.
+def rounded(found, shown, near):
+    """Return `found` with the numbers of `shown` that differ a little: last digits depend on the machine.
 
-    A size such as 2,813 may differ by a share of `near`, since the digits of numbers depend on the machine.
+    A size such as 2,813 may differ by a share of `near`, a percentage by 0.05, a number of labels by one.
     """
+    wanted = iter(NUMBER.findall(shown))
+
+    def number(match):
+        mine, there = match[0], next(wanted, match[0])
+        one, other = (float(re.sub("[,%]", "", text)) for text in (mine, there))
+        return (
+            there
+            if abs(one - other) <= (near * other if "," in there else 0.05 if "%" in there else 1)
+            else mine
+        )
+
+    return NUMBER.sub(number, found)
+
+
+def walk(text, folder, least, *, remarks=True, near=0.01):
+    """Run a page's sessions, at least so many lines, and compare their output."""
     path = os.pathsep.join([str(PROGRAM.parent), os.environ["PATH"]])
     environment, same = {**os.environ, "PATH": path}, doctest.OutputChecker().check_output
     assert len(sessions(text)) >= least
@@ -47,11 +63,8 @@ def walk(text, folder, least, *, remarks=True, near=0.01):
         done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, (line, done.stdout)
         printed = done.stdout if remarks else re.sub(r"(?m)^svmfast: .*\n", "", done.stdout)
-        found, shown = CLOCK.sub("#", printed), CLOCK.sub("#", shown)
-        for mine, there in zip(SIZE.findall(found), SIZE.findall(shown), strict=False):
-            one, other = (int(size.replace(",", "")) for size in (mine, there))
-            if abs(one - other) <= near * other:
-                found = found.replace(mine, there)
+        shown = CLOCK.sub("#", shown)
+        found = rounded(CLOCK.sub("#", printed), shown, near)
         assert same(shown, found, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE), (line, printed)
 
 
