@@ -38,8 +38,9 @@ class LibsvmOrder {
     static constexpr std::size_t BATCH = 8;
 
     explicit LibsvmOrder(const Expansion &e)
-        : e(e), lanes(e.panels() * LANES), k(BATCH * lanes), unsure(lanes + W), across(BATCH * lanes),
-          z(e.scattered ? lanes : BATCH * e.active.size()) {}
+        : e(e), together(e.scattered ? e.panels() : std::min(e.panels(), PANELS)), stride(together * LANES),
+          k(BATCH * stride), unsure(stride + W), across(BATCH * stride),
+          so_far(together < e.panels() ? e.functions * BATCH : 0), z(e.scattered ? stride : BATCH * e.active.size()) {}
 
     // Rows which[0 .. count), count <= BATCH -> out[row][functions].
     void evaluate(const RowBlock &rows, const std::uint32_t *which, std::size_t count, double *out) {
@@ -49,7 +50,11 @@ class LibsvmOrder {
             tiled = 0;
             while (tiled + TOGETHER <= count && complete(tiled)) tiled += TOGETHER;
         }
-        sum_up(rows, which, count, out);
+        // Each part continues the sums of the one before, so the division into parts changes no bit.
+        for (begin = 0; begin == 0 || begin < e.panels(); begin = end) {
+            end = std::min(e.panels(), begin + std::max<std::size_t>(together, 1));
+            part(rows, which, count, out);
+        }
     }
 
   private:
@@ -59,38 +64,50 @@ class LibsvmOrder {
     };
     static constexpr std::int64_t ABSENT = -1;
 
+    // A limited number of panels at a time, so that a thread's memory does not grow with the model; where vectors have few
+    // of many columns all of them, as each part would visit all columns.
+    static constexpr std::size_t PANELS = (1 << 14) / LANES;
+
     const Expansion &e;
-    std::size_t lanes;                 // of all panels
+    std::size_t together, stride;
+    std::size_t begin = 0, end = 0;    // the panels of this part
     Aligned<double> k;                 // [row of the batch][lane]: the kernel's arguments, then its values
     std::vector<std::int64_t> unsure;  // of libm_exp
     Aligned<double> across;            // [lane][row of the batch]: kernel values
+    Aligned<double> so_far;            // [function][row of the batch], where there are several parts
     std::vector<Step> walk[BATCH];
     // Rows of the batch, a multiple of TOGETHER, that have all features of a panel and no others.
     std::size_t tiled = 0;
     Aligned<double> z;  // [row / TOGETHER][feature][row % TOGETHER] of these rows; scattered: zeros, one for each lane
     Pulse pulse;
 
-    void sum_up(const RowBlock &rows, const std::uint32_t *which, std::size_t count, double *out) {
+    void part(const RowBlock &rows, const std::uint32_t *which, std::size_t count, double *out) {
         if (e.scattered)
-            for (std::size_t b = 0; b < count; ++b) by_columns(rows, rows.row(which[b]), k.data() + b * lanes);
+            for (std::size_t b = 0; b < count; ++b) by_columns(rows, rows.row(which[b]), k.data() + b * stride);
         else if (e.kind == KernelKind::rbf)
             panelled<true>(count);
         else
             panelled<false>(count);
+        const std::size_t lanes = (end - begin) * LANES;
         pulse.spent(BATCH * lanes * (8 + e.width));
         for (std::size_t b = 0; b < count; ++b) {
-            double *const values = k.data() + b * lanes;
+            double *const values = k.data() + b * stride;
             if (e.kind == KernelKind::rbf)
                 libm_exp(values, lanes, -e.gamma, unsure.data());
             else
                 for (std::size_t i = 0; i < lanes; ++i) values[i] = kernel(values[i]);
         }
         for (std::size_t i = 0; i < lanes; ++i)
-            for (std::size_t b = 0; b < BATCH; ++b) across[i * BATCH + b] = k[b * lanes + i];
+            for (std::size_t b = 0; b < BATCH; ++b) across[i * BATCH + b] = k[b * stride + i];
         each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {
             double sum[BATCH] = {};
+            if (begin > 0) std::copy_n(so_far.data() + p * BATCH, BATCH, sum);
             add(i, row_i, sum);
             if (j < e.groups) add(j, row_j, sum);
+            if (end < e.panels()) {
+                std::copy_n(sum, BATCH, so_far.data() + p * BATCH);
+                return;
+            }
             for (std::size_t b = 0; b < count; ++b) out[which[b] * e.functions + p] = sum[b] - e.rho[p];
         });
     }
@@ -108,9 +125,10 @@ class LibsvmOrder {
     __attribute__((noinline)) void add(std::size_t group, std::size_t coef_row, double *sums) const {
         vd sum[BATCH / W];
         SVMFAST_UNROLL for (std::size_t v = 0; v < BATCH / W; ++v) sum[v] = load(sums + v * W);
-        for (std::size_t panel = e.group_panels[group]; panel < e.group_panels[group + 1]; ++panel) {
+        const std::size_t stop = std::min(e.group_panels[group + 1], end);
+        for (std::size_t panel = std::max(e.group_panels[group], begin); panel < stop; ++panel) {
             const double *coef = e.coef.data() + (panel * e.width + coef_row) * LANES;
-            const double *values = across.data() + panel * LANES * BATCH;
+            const double *values = across.data() + (panel - begin) * LANES * BATCH;
             // A filler lane has coefficient 0 and a finite kernel value: adding its +-0 changes no bit of a sum.
             SVMFAST_UNROLL for (std::size_t l = 0; l < LANES; ++l) {
                 const vd c = broadcast(coef[l]);
@@ -164,13 +182,13 @@ class LibsvmOrder {
     template <bool rbf>
     void panelled(std::size_t count) {
         const std::size_t d = e.active.size();
-        for (std::size_t panel = 0; panel < e.panels(); ++panel) {
+        for (std::size_t panel = begin; panel < end; ++panel) {
             const double *x = e.values.data() + panel * d * LANES;
-            double *to = k.data() + panel * LANES;
+            double *to = k.data() + (panel - begin) * LANES;
             std::size_t b = 0;
-            for (; b < tiled; b += TOGETHER) tile<rbf>(x, z.data() + b * d, d, to + b * lanes, lanes);
+            for (; b < tiled; b += TOGETHER) tile<rbf>(x, z.data() + b * d, d, to + b * stride, stride);
             pulse.spent(tiled * d * LANES);
-            for (; b < count; ++b) row_sums<rbf>(x, walk[b], to + b * lanes);
+            for (; b < count; ++b) row_sums<rbf>(x, walk[b], to + b * stride);
         }
     }
 
@@ -178,7 +196,7 @@ class LibsvmOrder {
     // row nor the vector has are 0.
     void by_columns(const RowBlock &rows, std::size_t row, double *sums) {
         const bool rbf = e.kind == KernelKind::rbf;
-        std::fill_n(sums, lanes, 0.0);
+        std::fill_n(sums, stride, 0.0);
         // Calls visit(lane, value) for the model's columns [f, last).
         const auto columns = [&](std::size_t f, std::size_t last, auto &&visit) {
             for (std::int64_t c = e.column_start[f]; c < e.column_start[last]; ++c)
@@ -199,9 +217,9 @@ class LibsvmOrder {
             }
             columns(first, here, add_square);
             columns(here, f, [&](std::size_t lane, double x) { z[lane] = x; });
-            for (std::size_t l = 0; l < lanes; ++l) sums[l] += (z[l] - number) * (z[l] - number);
+            for (std::size_t l = 0; l < stride; ++l) sums[l] += (z[l] - number) * (z[l] - number);
             columns(here, f, [&](std::size_t lane, double) { z[lane] = 0; });
-            pulse.spent(lanes);
+            pulse.spent(stride);
         }
         if (rbf) columns(f, e.active.size(), add_square);
     }
