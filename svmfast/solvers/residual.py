@@ -171,14 +171,15 @@ def _tensor_sizes(
     n, d = x.shape
     if not n:
         return np.zeros(top + 1)
-    if n <= 4 * GROUP or not reach or _last_by_moments(n, d, first, top, spectral) < first:
+    if n <= 4 * GROUP or not reach or top < first or _last_by_moments(n, d, first, top, spectral) < first:
         return sizes(slice(n), top, spectral)
     groups = -(-n // GROUP)  # each with points of all classes
     rough = sum((sizes(slice(g, None, groups), top, 0) for g in range(groups)), np.zeros(top + 1))
     rough *= 1 + n * UNIT
     # lambda_max is at least the trace divided by d.
-    least = float(sizes(slice(n), first, 0)[first]) / math.sqrt(d) * reach**first / math.factorial(first)
-    terms = [float(rough[j]) * reach**j / math.factorial(j) for j in range(top + 1)]
+    each = [np.float64(reach) ** j / math.factorial(j) for j in range(top + 1)]  # may be inf
+    least = float(sizes(slice(n), first, 0)[first] * each[first]) / math.sqrt(d)
+    terms = [float(rough[j] * each[j]) for j in range(top + 1)]
     last = next(j for j in range(first, top + 1) if j == top or sum(terms[j + 1 :]) <= SHARE * least)
     exact = sizes(slice(n), last, spectral)
     return np.where(np.arange(top + 1) <= last, exact, rough)

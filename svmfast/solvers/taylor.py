@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations_with_replacement
 
 import numpy as np
+from numpy.typing import NDArray
 
 from svmfast.certificate import MAX_ORDER
 from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
@@ -20,6 +22,8 @@ from svmfast.threads import map_in_threads, one_blas_thread
 
 # Points, and at least so many rows of monomials, of a product of matrices.
 _BLOCK, _ROWS = 512, 32
+# Numbers of monomials, of all points, that are computed at once.
+_FEW = 1 << 15
 # Numbers between 2^-n and 2^n are not scaled: their powers up to MAX_ORDER stay in the range of doubles.
 _MODERATE_WIDTH, _MODERATE_FACTOR = 20, 10
 
@@ -85,16 +89,33 @@ def check_memory(d: int, order: int, polynomials: int, limit: int) -> None:
         )
 
 
-@one_blas_thread(numpy_only=True)
+@np.errstate(over="ignore", invalid="ignore")
 def moments(points: FloatArray, weights: FloatArray, degree: int, threads: int = 1) -> FloatArray:
-    """``sum_i weights_i x_i^alpha`` for all monomials of `degree`, in the order in which they are stored.
+    """``sum_i weights_i x_i^alpha`` for all monomials of `degree`, in the order in which they are stored."""
+    n, d = points.shape
+    if not d or n * math.comb(d + degree - 1, degree) <= _FEW:
+        # Most of the time would go to what the products of matrices need.
+        found: FloatArray = (monomials(points.T, degree) * weights).sum(axis=1)
+        return found
+    return _from_products(points, weights, degree, threads)
+
+
+@lru_cache(maxsize=16)
+def _last_variables(d: int, degree: int) -> NDArray[np.int64]:
+    tuples = combinations_with_replacement(range(d), degree)
+    return np.array([sum(one[-1:]) for one in tuples], dtype=np.int64)
+
+
+@one_blas_thread(numpy_only=True)
+def _from_products(points: FloatArray, weights: FloatArray, degree: int, threads: int) -> FloatArray:
+    """The moments from products of matrices.
 
     A monomial is one of half the degree, to its last variable, times one of the rest, from that variable on.
     For a few successive last variables these are the entries of a product of two matrices, and some beside.
     """
     n, d = points.shape
     half = degree // 2
-    ends = np.array([sum(t[-1:]) for t in combinations_with_replacement(range(d), half)], dtype=np.int64)
+    ends = _last_variables(d, half)
     counts = np.array([*counts_from(d, degree - half), 0])
     groups = np.cumsum(np.bincount(ends, minlength=d)) // _ROWS
     rows = [np.flatnonzero(groups[ends] == g) for g in np.unique(groups[ends])]

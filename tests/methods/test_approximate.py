@@ -14,6 +14,8 @@ from svmfast.errors import MemoryLimitError, NegativeAnswerError, UnsupportedErr
 from svmfast.methods.approximate import ladder
 from svmfast.methods.approximate.row_parts import OF_VECTORS, divided
 from svmfast.methods.common.equal_rows import row_keys
+from svmfast.models.expansion import Kernel, KernelExpansion
+from svmfast.models.head import Head
 from svmfast.rows import Rows
 
 
@@ -110,6 +112,14 @@ def clustered(m=600):
     coef = np.sign(np.sin(middles[:, 0] * 2))[np.argmin(((x[:, None] - middles) ** 2).sum(2), axis=1)]
     rows = middles[rng.integers(0, 12, m)] + 0.1 * rng.normal(size=(m, 3))
     return rbf_model(x, coef / 10, 3.0, first=200, rho=0.01), Rows.from_dense(rows)
+
+
+@pytest.mark.parametrize("kernel", [Kernel("rbf", 0.5), Kernel("polynomial", 0.5, 1.0, 2), Kernel("linear")])
+def test_vectors_without_entries_are_a_constant(kernel):
+    sv, head = Rows.from_dense(np.zeros((2, 3))), Head("c_svc", np.array([1, -1]))
+    model = KernelExpansion(head, kernel, sv, np.array([[2.0, -0.5]]), np.array([0.25]), np.array([1, 1]))
+    made, _ = approximate(model, order=2, force=True)
+    np.testing.assert_array_equal(made.decision_values(sv), model.decision_values(sv))
 
 
 def test_columns_that_the_model_lacks_count_in_the_validity_bound():

@@ -22,7 +22,7 @@ from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import Rows
-from svmfast.solvers import residual
+from svmfast.solvers import residual, taylor
 from svmfast.solvers.residual import SMALLEST, SPECTRAL, UNIT, Tail, largest_eigenvalue, residual_tail
 from svmfast.solvers.taylor import gaussian_coefficients, polynomial_kernel_coefficients
 from svmfast.validity_bound import gamma_max, inside_bound, largest_exponent
@@ -89,14 +89,17 @@ def test_the_last_term_of_the_tail_is_needed():
         assert residual <= tail.beyond * r**j < 2.2 * residual
 
 
-EITHER_WAY = pytest.mark.parametrize("way", ["moments", "pairs"])
+EITHER_WAY = pytest.mark.parametrize("way", ["moments", "products", "pairs"])
 
 
 def tail_from(way, *given, **options):
-    """The tail with all degrees from moments, or all from pairs."""
-    last = {"moments": lambda n, d, first, top, spectral: top, "pairs": lambda n, d, first, *_: first - 1}
+    """The tail with all degrees from moments (also by the products of matrices), or all from pairs."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(residual, "_last_by_moments", last[way])
+        if way == "products":
+            patch.setattr(taylor, "_FEW", -1)
+        patch.setattr(
+            residual, "_last_by_moments", lambda n, d, first, top, _: first - 1 if way == "pairs" else top
+        )
         return residual_tail(*given, **options)
 
 
@@ -109,7 +112,7 @@ def test_moments_that_cancel_keep_their_rounding_error(way, top):
     of_a = ((d + 4) * x * x + 4) * UNIT
     for j in range(1, top + 1):
         absolute = (2 * math.exp(-x * x / 2) * x**j) ** 2
-        c = 2 * n + 8 * j + 40 + 1 if way == "moments" else 2 * n + (j + 2) * (d + 4) + 400
+        c = 2 * n + 8 * j + 40 + 1 if way != "pairs" else 2 * n + (j + 2) * (d + 4) + 400
         expected = math.sqrt((c * UNIT + 2 * of_a) * absolute) / math.factorial(j)
         assert tail.degrees[j] == pytest.approx(expected, rel=1e-6, abs=0)
 
@@ -151,6 +154,7 @@ def test_high_degrees_of_many_vectors_are_sums_over_groups(monkeypatch):
     tail = partial(residual_tail, gamma=gamma, center=np.zeros(d), order=order, top=top)
     whole = tail(x, beta).degrees
     monkeypatch.setattr(residual, "GROUP", 20)
+    assert (tail(x, beta, reach=1e200).degrees >= whole * (1 - 1e-9)).all()  # reach^2 overflows
     parts = sum(tail(x[g::5], beta[g::5]).degrees for g in range(5))
     for share in (1e-4, 1e-2):
         monkeypatch.setattr(residual, "SHARE", share)
