@@ -51,10 +51,12 @@ class LibsvmOrder {
             while (tiled + TOGETHER <= count && complete(tiled)) tiled += TOGETHER;
         }
         // Each part continues the sums of the one before, so the division into parts changes no bit.
-        for (begin = 0; begin == 0 || begin < e.panels(); begin = end) {
-            end = std::min(e.panels(), begin + std::max<std::size_t>(together, 1));
+        begin = 0;
+        do {
+            end = std::min(e.panels(), begin + together);
             part(rows, which, count, out);
-        }
+            begin = end;
+        } while (end < e.panels());
     }
 
   private:
