@@ -68,7 +68,7 @@ inline TableCell table_cell(const MergeTable &t, vd m, vd kappa) {
 }
 
 inline vd bilinear(const float *values, std::size_t n, const TableCell &cell) {
-    vd v00, v01, v10, v11;
+    vd v00 = {}, v01 = {}, v10 = {}, v11 = {};
     gather_pair(values, cell.at, v00, v01);
     gather_pair(values + n, cell.at, v10, v11);
     const vd low = fma(cell.column_part, v01 - v00, v00), high = fma(cell.column_part, v11 - v10, v10);
