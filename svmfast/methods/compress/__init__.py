@@ -16,8 +16,6 @@ from svmfast.values import Bytes, Choice, Share, Switch, Whole
 
 #: Default limit on the rows of data that are used.
 MOST_ROWS = 60_000
-#: The search for a difference begins with this share of the model's support vectors.
-FIRST_SHARE = 0.01
 #: Options that set the size.
 TARGETS = ("sv", "ratio", "max_diff", "max_bytes")
 
@@ -42,7 +40,8 @@ class CompressOptions(Seeded, Bounded):
         None,
         Whole(1),
         "Use at most this many rows of `data`, drawn at random. Default: 60,000, or 30,000 if the support "
-        "vectors are sampled too (a model of more than 10,000, and more than 10 for each one kept).",
+        "vectors are sampled too (a model of more than 10,000, and more than 10 for each one kept; not with "
+        "`max_diff`).",
     )
     start: str = option(
         "auto",

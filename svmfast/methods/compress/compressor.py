@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from svmfast.errors import MemoryLimitError, NothingFitsError, UnsupportedError
 from svmfast.methods.common.error_statement import refit_probabilities
 from svmfast.methods.common.row_sample import RowSample
-from svmfast.methods.compress import FIRST_SHARE, CompressOptions
+from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.data_split import (
     DRAWN_FOR_EACH,
     ENOUGH_ROWS,
@@ -83,9 +83,9 @@ def bytes_each(width: int, functions: int) -> int:
 def vectors_for(model: KernelExpansion, options: CompressOptions, *, from_data: bool) -> int:
     """How many support vectors of `model` are enough for the size that the options ask for."""
     n = len(model.sv)
-    if model.kernel.kind == "linear":
-        return n  # their sums are the compressed model
-    size = options.sv or round((options.ratio or 2 * FIRST_SHARE) * n)
+    if model.kernel.kind == "linear" or options.max_diff is not None:
+        return n  # a linear kernel needs the sums of all; the search may need up to half of the vectors
+    size = options.sv or round((options.ratio or 0) * n)
     if options.max_bytes is not None:
         size = options.max_bytes // bytes_each(model.n_features, len(model.sv_coef))
     return max(LEAST_DRAWN if from_data else ENOUGH_ROWS, DRAWN_FOR_EACH * size)

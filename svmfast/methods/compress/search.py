@@ -12,7 +12,7 @@ from svmfast.caches import cached
 from svmfast.errors import NothingFitsError
 from svmfast.methods.candidates import Candidate, CandidateRequest, NotTried
 from svmfast.methods.common.error_statement import ErrorStatement
-from svmfast.methods.compress import FIRST_SHARE, CompressOptions
+from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.compressor import Compressor, bytes_each
 from svmfast.methods.compress.report import CompressReport
 from svmfast.methods.method import Inputs, Outcome, Setting
@@ -22,6 +22,8 @@ from svmfast.solvers.intervals import trials_needed
 
 #: The search for a difference ends when the ratio of the sizes that pass and fail is at most this.
 _SIZE_STEP = 1.15
+#: The search begins with this share of the model's support vectors.
+_FIRST_SHARE = 0.01
 #: Compression to more than this share of the model's support vectors is not worthwhile.
 LARGEST_SHARE = 0.5
 _BYTE_TRIES = 5
@@ -140,7 +142,7 @@ def _search_difference(
             kept and report.choosing_difference <= limit and len(made.sv) < n and own.exceeds(size_of(made))
         )
 
-    size = min(max(round(FIRST_SHARE * n), smallest), largest)
+    size = min(max(round(_FIRST_SHARE * n), smallest), largest)
     failed = smallest - 1
     while not passes(size):
         failed = size
@@ -159,11 +161,12 @@ def _search_difference(
 
 def _search_bytes(compressor: Compressor, limit: int, size_of: SizeOf, progress: Progress) -> Found:
     """Find the most support vectors whose file has at most `limit` bytes."""
-    n, smallest = len(compressor.model.sv), compressor.smallest
+    smallest = compressor.smallest
+    most = min(len(compressor.model.sv) - 1, len(compressor.split.sv))
     tried: dict[int, Made] = {}
     each = bytes_each(compressor.split.width, len(compressor.model.sv_coef))
-    size = max(smallest, min(limit // each, n - 1))
-    fits, too_large = 0, n
+    size = max(smallest, min(limit // each, most))
+    fits, too_large = 0, most + 1
     for _ in range(_BYTE_TRIES):
         made, _ = tried[size] = compressor.compress(size, progress=progress)
         used = size_of(made)
