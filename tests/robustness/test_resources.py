@@ -270,23 +270,24 @@ def model_of_names(n):
 
 #: A size, the input of a size, and the work that must be linear in it.
 WORK = {
-    "pairs in a header": (40_000, model_of_classes, load_model),
-    "names in a header": (20_000, model_of_names, load_model),
-    "columns of a table": (4000, wide_table, read),
-    "an endless line": (200_000, lambda n: b"a" * n, read),
-    "classes": (4000, lambda n: [f"word {i}" for i in range(n)], lambda it: TrainingClasses().of_objects(it)),
+    "pairs in a header": (20_000, model_of_classes, load_model),
+    "names in a header": (10_000, model_of_names, load_model),
+    "columns of a table": (2000, wide_table, read),
+    "an endless line": (100_000, lambda n: b"a" * n, read),
+    "classes": (1000, lambda n: [f"word {i}" for i in range(n)], lambda it: TrainingClasses().of_objects(it)),
 }
 
 
 @pytest.mark.parametrize("name", WORK)
-def test_twice_the_size_takes_less_than_three_times_the_time(name):
+def test_eight_times_the_size_takes_less_than_thirty_times_the_time(name):
+    """Caches and garbage collection cost linear work up to three times more; quadratic takes 64 times."""
     if name == "columns of a table":
         pytest.importorskip("pyarrow")
     size, made, work = WORK[name]
-    given, best = [made(size), made(2 * size)], [float("inf")] * 2
-    for _ in range(5):
+    given, best = [made(size), made(8 * size)], [float("inf")] * 2
+    for _ in range(3):
         for number, one in enumerate(given):
             begin = time.process_time()
             work(one)
             best[number] = min(best[number], time.process_time() - begin)
-    assert best[1] < 3 * best[0] + 0.005, best
+    assert best[1] < 30 * best[0] + 0.005, best
