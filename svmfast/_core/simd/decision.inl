@@ -149,30 +149,51 @@ void dense_rows(MappedBlock &b, const std::vector<std::uint32_t> &which) {
         }
 }
 
-// Panel by panel, so that a panel stays in the cache.
+// Panel by panel, so that a panel stays in the cache. Panels of wide vectors exceed the first level: slice by slice of the
+// features, each with an even number of a row's terms, so that slices change no sum.
 template <KernelKind kind>
 void sparse_rows(MappedBlock &b, const std::vector<std::uint32_t> &which) {
+    constexpr std::size_t slice = 24576 / (LANES * sizeof(double));
     const Expansion &e = b.e;
-    const std::size_t d = e.active.size(), n = which.size();
+    const std::size_t d = e.active.size(), n = which.size(), slices = W < 8 ? 1 : divide_up(d + 1, slice);
+    std::vector<std::size_t> cut((slices + 1) * n);  // [slice][row]
     std::size_t entries = 0;
-    for (std::uint32_t row : which) entries += b.rows.nonzeros(row) + e.width;
-    Aligned<vd> acc(n * e.width);
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::int32_t *const begin = b.rows.position.data() + b.rows.start[which[i]];
+        const std::int32_t *const end = begin + b.rows.nonzeros(which[i]);
+        for (std::size_t s = 0; s <= slices; ++s) {
+            const auto past = std::lower_bound(begin, end, static_cast<std::int32_t>(s * slice));
+            cut[s * n + i] = b.rows.start[which[i]] + (s < slices ? (past - begin) / 2 * 2 : end - begin);
+        }
+        entries += b.rows.nonzeros(which[i]) + e.width;
+    }
+    Aligned<vd> acc(n * e.width), so_far(slices > 1 ? n * 2 * NV : 0);
     Pulse pulse;
     for (std::size_t g = 0; g < e.groups; ++g) {
         std::fill(acc.begin(), acc.end(), vd{});
         for (std::size_t panel = e.group_panels[g]; panel < e.group_panels[g + 1]; ++panel) {
             const double *const x = e.values.data() + panel * d * LANES;
-            for (std::size_t i = 0; i < n; ++i) {
-                const std::int32_t *const position = b.rows.position.data() + b.rows.start[which[i]];
-                const double *const value = b.rows.value.data() + b.rows.start[which[i]];
-                vd k[1][NV];
-                SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v)
-                    k[0][v] = start_value<kind>(e, panel, v, b.offset[which[i]]);
-                add_products_in_pairs(k[0], b.rows.nonzeros(which[i]), [=](std::size_t j) { return value[j]; },
-                                      [=](std::size_t j) { return x + position[j] * LANES; });
-                SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[0][v] = transform<kind>(k[0][v], b.degree);
-                weigh<1>(e, panel, k, acc.data() + i * e.width);
-            }
+            for (std::size_t s = 0; s < slices; ++s)
+                for (std::size_t i = 0; i < n; ++i) {
+                    const std::size_t from = cut[s * n + i];
+                    const std::int32_t *const position = b.rows.position.data() + from;
+                    const double *const value = b.rows.value.data() + from;
+                    vd *const kept = so_far.data() + i * 2 * NV;
+                    vd k[1][NV], odd[NV] = {};
+                    SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) {
+                        k[0][v] = s ? kept[v] : start_value<kind>(e, panel, v, b.offset[which[i]]);
+                        if (s) odd[v] = kept[NV + v];
+                    }
+                    add_to_chains(k[0], odd, cut[(s + 1) * n + i] - from, [=](std::size_t j) { return value[j]; },
+                                  [=](std::size_t j) { return x + position[j] * LANES; });
+                    if (s + 1 < slices) {
+                        SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) kept[v] = k[0][v], kept[NV + v] = odd[v];
+                        continue;
+                    }
+                    SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v)
+                        k[0][v] = transform<kind>(k[0][v] + odd[v], b.degree);
+                    weigh<1>(e, panel, k, acc.data() + i * e.width);
+                }
             pulse.spent(entries * LANES);
         }
         for (std::size_t i = 0; i < n; ++i)

@@ -58,25 +58,31 @@ SVMFAST_INLINE void add_products(V (&sum)[R][N], std::size_t n, Left &&left, Rig
     }
 }
 
-// add_products() for one row, in two chains that hide the latency of the multiply-add: even terms and odd terms are summed apart.
+// add_products() for one row, in two chains that hide the latency of the multiply-add: even terms and odd terms are summed
+// apart.
 template <std::size_t N, class V, class Left, class Right, class Step = MultiplyAdd>
-SVMFAST_INLINE void add_products_in_pairs(V (&sum)[N], std::size_t n, Left &&left, Right &&right, Step step = {}) {
-    constexpr std::size_t lanes = sizeof(V) / sizeof(sum[0][0]);
-    V odd[N] = {};
+SVMFAST_INLINE void add_to_chains(V (&even)[N], V (&odd)[N], std::size_t n, Left &&left, Right &&right, Step step = {}) {
+    constexpr std::size_t lanes = sizeof(V) / sizeof(even[0][0]);
     std::size_t k = 0;
     for (; k + 1 < n; k += 2) {
         const auto *x0 = right(k), *x1 = right(k + 1);
         const V z0 = broadcast(left(k)), z1 = broadcast(left(k + 1));
         SVMFAST_UNROLL for (std::size_t v = 0; v < N; ++v) {
-            sum[v] = step(sum[v], z0, load(x0 + v * lanes));
+            even[v] = step(even[v], z0, load(x0 + v * lanes));
             odd[v] = step(odd[v], z1, load(x1 + v * lanes));
         }
     }
     if (k < n) {
         const auto *x = right(k);
         const V z = broadcast(left(k));
-        SVMFAST_UNROLL for (std::size_t v = 0; v < N; ++v) sum[v] = step(sum[v], z, load(x + v * lanes));
+        SVMFAST_UNROLL for (std::size_t v = 0; v < N; ++v) even[v] = step(even[v], z, load(x + v * lanes));
     }
+}
+
+template <std::size_t N, class V, class Left, class Right, class Step = MultiplyAdd>
+SVMFAST_INLINE void add_products_in_pairs(V (&sum)[N], std::size_t n, Left &&left, Right &&right, Step step = {}) {
+    V odd[N] = {};
+    add_to_chains(sum, odd, n, left, right, step);
     SVMFAST_UNROLL for (std::size_t v = 0; v < N; ++v) sum[v] += odd[v];
 }
 
