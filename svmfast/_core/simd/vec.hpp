@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
@@ -109,48 +110,45 @@ inline double fma(double a, double b, double c) { return a * b + c; }
 inline float fma(float a, float b, float c) { return a * b + c; }
 #endif
 
-// maximum, minimum: b where a comparison with a is not true, so where one of them is nan.
+// maximum, minimum: b where a comparison with a is not true, so where one of them is nan. (Of a comparison with a
+// constant GCC makes two instructions.)
 #if defined(SVMFAST_WIDE)
 inline vd maximum(vd a, vd b) { return SVMFAST_WIDE(max_pd)(a, b); }
 inline vf maximum(vf a, vf b) { return SVMFAST_WIDE(max_ps)(a, b); }
 inline vd minimum(vd a, vd b) { return SVMFAST_WIDE(min_pd)(a, b); }
 inline vf minimum(vf a, vf b) { return SVMFAST_WIDE(min_ps)(a, b); }
-inline vd square_root(vd v) { return SVMFAST_WIDE(sqrt_pd)(v); }
 #else
 inline vd maximum(vd a, vd b) { return a > b ? a : b; }
 inline vf maximum(vf a, vf b) { return a > b ? a : b; }
 inline vd minimum(vd a, vd b) { return a < b ? a : b; }
 inline vf minimum(vf a, vf b) { return a < b ? a : b; }
-inline vd square_root(vd v) { return vd{std::sqrt(v[0]), std::sqrt(v[1])}; }
 #endif
-
+inline vd square_root(vd v) {
+    for (std::size_t i = 0; i < W; ++i) v[i] = std::sqrt(v[i]);
+    return v;
+}
 inline vd absolute(vd v) { return maximum(v, -v); }
 
-// Sum of the lanes, always in the same order: halves are added until one lane is left.
-template <class V>
-inline auto horizontal_sum(V v) {
-    typedef decltype(v[0] + v[0]) Number;
+// Joins the lanes by an operation, always in the same order: halves are joined until one lane is left.
+template <class V, class Join>
+inline auto across(V v, Join &&join) {
+    typedef std::decay_t<decltype(v[0])> Number;
     typedef Number Part __attribute__((vector_size(16)));
     Part part[sizeof(V) / 16];
     std::memcpy(part, &v, sizeof v);
     for (std::size_t half = sizeof(V) / 32; half > 0; half /= 2)
-        for (std::size_t i = 0; i < half; ++i) part[i] += part[i + half];
+        for (std::size_t i = 0; i < half; ++i) part[i] = join(part[i], part[i + half]);
     if constexpr (sizeof(Number) == 8)
-        return part[0][0] + part[0][1];
+        return join(part[0][0], part[0][1]);
     else
-        return (part[0][0] + part[0][2]) + (part[0][1] + part[0][3]);
+        return join(join(part[0][0], part[0][2]), join(part[0][1], part[0][3]));
 }
-
+template <class V>
+inline auto horizontal_sum(V v) {
+    return across(v, [](auto a, auto b) { return a + b; });
+}
 inline float smallest(vf v) {
-#if defined(__AVX512F__)
-    return _mm512_reduce_min_ps((__m512)v);
-#else
-    float lanes[WF];
-    store(lanes, v);
-    for (std::size_t half = WF / 2; half > 0; half /= 2)
-        for (std::size_t i = 0; i < half; ++i) lanes[i] = lanes[i + half] < lanes[i] ? lanes[i + half] : lanes[i];
-    return lanes[0];
-#endif
+    return across(v, [](auto a, auto b) { return b < a ? b : a; });
 }
 
 // One bit for every lane that is not certainly above the limit.
@@ -180,16 +178,6 @@ inline std::int64_t *append_lanes(std::int64_t *end, vi mask, std::int64_t first
     const __m512i numbers = _mm512_add_epi64(_mm512_set1_epi64(first), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7));
     _mm512_storeu_si512(end, _mm512_maskz_compress_epi64(bits, numbers));
     return end + __builtin_popcount(bits);
-#elif defined(__AVX2__)
-    // For each of the 16 masks, the halves of the lanes that are set, in front.
-    alignas(64) static const std::uint64_t halves[16] = {
-        0,      0x0100,     0x0302,     0x03020100,     0x0504,     0x05040100,     0x05040302,     0x050403020100,
-        0x0706, 0x07060100, 0x07060302, 0x070603020100, 0x07060504, 0x070605040100, 0x070605040302, 0x0706050403020100};
-    const unsigned bits = static_cast<unsigned>(_mm256_movemask_pd((__m256d)mask));
-    const __m256i numbers = _mm256_add_epi64(_mm256_set1_epi64x(first), _mm256_setr_epi64x(0, 1, 2, 3));
-    const __m256i order = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<long long>(halves[bits])));
-    _mm256_storeu_si256(reinterpret_cast<__m256i *>(end), _mm256_permutevar8x32_epi32(numbers, order));
-    return end + __builtin_popcount(bits);
 #else
     for (std::size_t i = 0; i < W; ++i) {  // no branch: the pattern is random
         *end = first + static_cast<std::int64_t>(i);
@@ -199,44 +187,30 @@ inline std::int64_t *append_lanes(std::int64_t *end, vi mask, std::int64_t first
 #endif
 }
 
-inline vd gather(const double *base, vi at) {
-#if defined(__AVX512F__)
-    return (vd)_mm512_i64gather_pd((__m512i)at, base, 8);
-#elif defined(__AVX2__)
-    return (vd)_mm256_i64gather_pd(base, (__m256i)at, 8);
-#else
-    return vd{base[at[0]], base[at[1]]};
-#endif
+// make(i) for every lane i. (A list: lane by lane, the vector would be in memory.)
+template <class V, class Make, std::size_t... I>
+SVMFAST_INLINE V of_lanes(Make &&make, std::index_sequence<I...>) {
+    return V{make(I)...};
 }
-
-// base[at] and base[at + 1], which lie in eight bytes.
+template <class Index>
+inline vd gather(const double *base, Index at) {
+    return of_lanes<vd>([=](std::size_t i) { return base[at[i]]; }, std::make_index_sequence<W>());
+}
+// base[at] and base[at + 1].
 inline void gather_pair(const float *base, vi at, vd &first, vd &second) {
-#if defined(__AVX512F__)
-    const __m512i both = _mm512_i64gather_epi64((__m512i)at, base, 4);
-    first = (vd)_mm512_cvtps_pd(_mm256_castsi256_ps(_mm512_cvtepi64_epi32(both)));
-    second = (vd)_mm512_cvtps_pd(_mm256_castsi256_ps(_mm512_cvtepi64_epi32(_mm512_srli_epi64(both, 32))));
-#elif defined(__AVX2__)
-    const __m256i both = _mm256_i64gather_epi64(reinterpret_cast<const long long *>(base), (__m256i)at, 4);
-    const __m256 split =
-        _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(both, _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7)));
-    first = (vd)_mm256_cvtps_pd(_mm256_castps256_ps128(split));
-    second = (vd)_mm256_cvtps_pd(_mm256_extractf128_ps(split, 1));
-#else
-    for (std::size_t i = 0; i < W; ++i) first[i] = base[at[i]], second[i] = base[at[i] + 1];
-#endif
+    typedef float Half __attribute__((vector_size(W * 4)));
+    const auto each = std::make_index_sequence<W>();
+    first = __builtin_convertvector(of_lanes<Half>([=](std::size_t i) { return base[at[i]]; }, each), vd);
+    second = __builtin_convertvector(of_lanes<Half>([=](std::size_t i) { return base[at[i] + 1]; }, each), vd);
 }
 
 // A table of doubles that is looked up by bytes, W at a time. With AVX-512 tables of up to TABLE_LARGE numbers stay in
 // registers; REGISTERS = 0 is for any size, in memory.
 #if defined(__AVX512F__)
 constexpr std::size_t TABLE_SMALL = 2 * W, TABLE_LARGE = 4 * W;
-#else
-constexpr std::size_t TABLE_SMALL = 0, TABLE_LARGE = 0;
-#endif
 
 template <std::size_t REGISTERS>
 struct Table {
-#if defined(__AVX512F__)
     vd part[REGISTERS];
     explicit Table(const double *table) {
         SVMFAST_UNROLL for (std::size_t i = 0; i < REGISTERS; ++i) part[i] = load(table + i * W);
@@ -251,33 +225,21 @@ struct Table {
         const __m512d high = _mm512_permutex2var_pd((__m512d)part[REGISTERS - 2], index, (__m512d)part[REGISTERS - 1]);
         return (vd)_mm512_mask_blend_pd(_mm512_test_epi64_mask(index, _mm512_set1_epi64(TABLE_SMALL)), low, high);
     }
-#endif
 };
+#else
+constexpr std::size_t TABLE_SMALL = 0, TABLE_LARGE = 0;
+
+template <std::size_t REGISTERS>
+struct Table;
+#endif
 
 template <>
 struct Table<0> {
     const double *table;
     explicit Table(const double *table) : table(table) {}
-    vd at(vi which) const {
-        vd v{};
-        for (std::size_t i = 0; i < W; ++i) v[i] = table[which[i]];
-        return v;
-    }
-    vd at(const std::uint8_t *which) const {
-#if defined(__AVX512F__)
-        const __m256i index = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(which)));
-        return (vd)_mm512_mask_i32gather_pd(_mm512_setzero_pd(), 0xff, index, table, 8);
-#elif defined(__AVX2__)
-        std::int32_t four;
-        std::memcpy(&four, which, 4);
-        const __m256d all = (__m256d)_mm256_set1_epi64x(-1);
-        return (vd)_mm256_mask_i32gather_pd(_mm256_setzero_pd(), table, _mm_cvtepu8_epi32(_mm_cvtsi32_si128(four)), all,
-                                            8);
-#else
-        vd v{};
-        for (std::size_t i = 0; i < W; ++i) v[i] = table[which[i]];
-        return v;
-#endif
+    template <class Index>
+    vd at(Index which) const {
+        return gather(table, which);
     }
 };
 
