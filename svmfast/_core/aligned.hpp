@@ -1,7 +1,6 @@
 // Vectors whose storage starts on a cache line.
 #pragma once
 #include <cstddef>
-#include <memory>
 #include <new>
 #include <vector>
 
@@ -27,19 +26,5 @@ struct CacheLineAllocator {
 
 template <class T>
 using Aligned = std::vector<T, CacheLineAllocator<T>>;
-
-// Room for numbers that are written before they are read: it keeps nothing when it grows.
-template <class T>
-class Room {
-  public:
-    T *of(std::size_t n) {
-        if (n > size_) numbers_.reset(new T[n]), size_ = n;
-        return numbers_.get();
-    }
-
-  private:
-    std::unique_ptr<T[]> numbers_;
-    std::size_t size_ = 0;
-};
 
 }  // namespace svmfast

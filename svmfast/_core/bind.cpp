@@ -301,7 +301,7 @@ NB_MODULE(_native, m) {
     m.doc() = "Native loops of svmfast: typed arrays in, typed arrays out.";
     main_thread = nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
     pthread_atfork(nullptr, nullptr, after_fork_in_child);
-    on_interrupt(ask_python);
+    on_interrupt = ask_python;
     m.def("set_least_threaded_work", [](double multiply_adds) { least_threaded_work = multiply_adds; });
     m.def("keep_freed_memory", &keep_freed_memory);
     m.def("isa", &isa);

@@ -14,7 +14,6 @@
 #include "aligned.hpp"
 #include "arrays.hpp"
 #include "dispatch.hpp"
-#include "kernel_kind.hpp"
 #include "math.hpp"
 #include "rounding.hpp"
 

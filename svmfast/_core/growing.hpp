@@ -20,9 +20,10 @@ class Growing {
     std::size_t size() const noexcept { return size_; }
     void clear() noexcept { size_ = 0; }
 
-    // Makes room for `extra` more items after end(); set_end() then includes them.
-    void reserve_more(std::size_t extra) {
+    // Makes room for `extra` more items after end(), which is returned; set_end() then includes them.
+    T *reserve_more(std::size_t extra) {
         if (size_ + extra > capacity_) resize_storage(std::max(size_ + extra, capacity_ + capacity_ / 2));
+        return end();
     }
     void set_end(const T *end) noexcept { size_ = static_cast<std::size_t>(end - data()); }
 

@@ -4,6 +4,9 @@
 
 namespace svmfast {
 
+// The kernels of LIBSVM, by its numbers.
+enum class KernelKind : int { linear = 0, polynomial = 1, rbf = 2, sigmoid = 3 };
+
 // log2(e): the core computes kernels as powers of two.
 constexpr double LOG2_E = 1.4426950408889634;
 

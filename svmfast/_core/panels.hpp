@@ -7,6 +7,7 @@
 #include "aligned.hpp"
 #include "arrays.hpp"
 #include "dispatch.hpp"
+#include "growing.hpp"
 #include "math.hpp"
 
 namespace svmfast {
@@ -48,9 +49,9 @@ struct PackedRows {
     std::vector<double> squared_norm, norm;  // of the given rows, all columns; filled up to vectors
 
     // Memory, which is used again.
-    Room<float> value;
-    Room<std::int32_t> position;
-    Room<double> known, scattered;
+    Growing<float> value;
+    Growing<std::int32_t> position;
+    Growing<double> known, scattered;
 };
 
 }  // namespace svmfast

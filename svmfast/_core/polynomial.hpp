@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "aligned.hpp"
 #include "arrays.hpp"
 #include "dispatch.hpp"
 
@@ -65,6 +66,15 @@ static inline std::vector<std::vector<std::size_t>> index_places(std::size_t d, 
     return place;
 }
 
+// Points x_i with weights a_i in blocks, filled up with zeros, for sums a_i a_l (x_i.x_l)^j of `count` degrees j from
+// `first` on.
+struct PairSums {
+    static constexpr std::size_t BLOCK = 64;
+    std::size_t d, blocks;
+    int first, count;
+    Aligned<double> points, weights;  // [block][variable][point], [block][point]
+};
+
 }  // namespace svmfast
 
 // out[r] = polynomial at row r, for vectors * lanes rows stored feature by feature: w[f * vectors * lanes + r].
@@ -94,3 +104,6 @@ SVMFAST_DECLARE(template <class Number> Number sparse_polynomial(const std::int3
                                                                  std::size_t nnz, int order, const Number *coefficients,
                                                                  const std::size_t *const *place,
                                                                  const std::size_t *begin))
+
+// Adds the pairs of one block's points with those of this and all later blocks; the latter count twice.
+SVMFAST_DECLARE(void pair_sums(const PairSums &, std::size_t block, double *sums))

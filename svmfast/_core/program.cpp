@@ -35,7 +35,7 @@ void watch_signals() {
         // A shell's background job ignores interrupts, and a job under nohup ignores SIGHUP.
         if (sigaction(number, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) std::signal(number, remember);
     }
-    svmfast::on_interrupt(stop_if_asked);
+    svmfast::on_interrupt = stop_if_asked;
 }
 
 [[noreturn]] void hand_over(char **arguments, int count) {

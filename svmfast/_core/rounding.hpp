@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <limits>
 
-#include "kernel_kind.hpp"
 #include "math.hpp"
 
 namespace svmfast {

@@ -15,7 +15,7 @@
 
 #include "arrays.hpp"
 #include "interrupt.hpp"
-#include "kernel_kind.hpp"
+#include "math.hpp"
 #include "svmlight.hpp"
 #include "threads.hpp"
 

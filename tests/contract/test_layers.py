@@ -257,14 +257,14 @@ def test_rule(rule):
     assert not [(ids(path), found) for path in files() for found in rule(path)]
 
 
-def test_intrinsics_are_used_only_in_three_headers():
+def test_intrinsics_are_used_only_in_two_headers():
     """For a port to another machine, all vector instructions are in one folder."""
     used = re.compile(r"\b_mm\d*_|SVMFAST_WIDE|\bv[a-z]+q_[fsu]\d|intrin\.h|arm_neon\.h")
     sources = (PACKAGE / "_core").rglob("*.[ch]pp")
     found = {
         path.relative_to(PACKAGE / "_core").as_posix() for path in sources if used.search(path.read_text())
     }
-    assert found == {"simd/characters.hpp", "simd/integers.hpp", "simd/vec.hpp"}
+    assert found == {"simd/characters.hpp", "simd/vec.hpp"}
 
 
 def test_threads_are_started_and_limited_in_one_module():

@@ -25,39 +25,6 @@ inline vd transform(vd sum, int degree) {
     return tanh(sum);
 }
 
-// A block's rows in the model's own columns, scaled so that the dot product needs no further factor.
-struct MappedRows {
-    std::vector<std::size_t> start;
-    std::vector<std::int32_t> position;
-    std::vector<double> value;
-    std::vector<double> squared_norm;
-
-    MappedRows(const Expansion &e, const RowBlock &rows, double scale) {
-        start.reserve(rows.count + 1);
-        start.push_back(0);
-        std::size_t entries = 0;
-        for (std::size_t r = 0; r < rows.count; ++r) entries += rows.entries(r);
-        position.reserve(entries);
-        value.reserve(entries);
-        squared_norm.reserve(rows.count);
-        for (std::size_t r = 0; r < rows.count; ++r) {
-            double norm = 0;
-            for (std::int64_t k = rows.indptr[rows.row(r)]; k < rows.indptr[rows.row(r) + 1]; ++k) {
-                const double z = rows.values[k];
-                norm += z * z;
-                const std::int32_t at = e.position(rows.indices[k]);
-                if (at < 0 || z == 0) continue;
-                position.push_back(at);
-                value.push_back(z * scale);
-            }
-            squared_norm.push_back(norm);
-            start.push_back(position.size());
-        }
-    }
-    std::size_t count() const { return squared_norm.size(); }
-    std::size_t nonzeros(std::size_t r) const { return start[r + 1] - start[r]; }
-};
-
 // A block's rows, and their sums.
 struct MappedBlock {
     const Expansion &e;
@@ -247,7 +214,7 @@ void kernel_sums(MappedBlock &b) {
         (e.one_hot && is_one_hot(e, b.rows, r, e.one_hot->value * b.scale) ? one_hot
          : e.scattered || b.rows.nonzeros(r) * SPARSE_COST < e.active.size() ? sparse : dense)
             .push_back(static_cast<std::uint32_t>(r));
-    if (!one_hot.empty()) one_hot_rows(e, {b.rows.start, b.rows.position, b.rows.squared_norm}, one_hot, b.sums.data());
+    if (!one_hot.empty()) one_hot_rows(e, b.rows, one_hot, b.sums.data());
     if (e.scattered) return scatter_rows<kind>(b, sparse);
     if (!dense.empty()) dense_rows<kind>(b, dense);
     if (!sparse.empty()) sparse_rows<kind>(b, sparse);

@@ -53,33 +53,19 @@ inline void split_cell(vd u, std::size_t cells, vi &cell, vd &part) {
     part = u - (shifted - magic);
 }
 
-struct TableCell {
-    vi at;
-    vd row_part, column_part;
-};
-
-inline TableCell table_cell(const MergeTable &t, vd m, vd kappa) {
-    TableCell cell;
+// One of the tables at m <= 1/2, interpolated: the angle with which the weight degradation increases for a fixed
+// smaller coefficient (see MergeTable), or h, which is continuous there.
+inline vd lookup(const MergeTable &t, const float *values, vd m, vd kappa) {
     vi row, column;
-    split_cell(m * static_cast<double>(t.n), t.n / 2, row, cell.row_part);
-    split_cell(kappa * static_cast<double>(t.n - 1), t.n - 1, column, cell.column_part);
-    cell.at = row * static_cast<std::int64_t>(t.n) + column;
-    return cell;
+    vd row_part, column_part, v00 = {}, v01 = {}, v10 = {}, v11 = {};
+    split_cell(m * static_cast<double>(t.n), t.n / 2, row, row_part);
+    split_cell(kappa * static_cast<double>(t.n - 1), t.n - 1, column, column_part);
+    const vi at = row * static_cast<std::int64_t>(t.n) + column;
+    gather_pair(values, at, v00, v01);
+    gather_pair(values + t.n, at, v10, v11);
+    const vd low = fma(column_part, v01 - v00, v00), high = fma(column_part, v11 - v10, v10);
+    return fma(row_part, high - low, low);
 }
-
-inline vd bilinear(const float *values, std::size_t n, const TableCell &cell) {
-    vd v00 = {}, v01 = {}, v10 = {}, v11 = {};
-    gather_pair(values, cell.at, v00, v01);
-    gather_pair(values + n, cell.at, v10, v11);
-    const vd low = fma(cell.column_part, v01 - v00, v00), high = fma(cell.column_part, v11 - v10, v10);
-    return fma(cell.row_part, high - low, low);
-}
-
-// The angle with which the weight degradation increases, for m <= 1/2 and a fixed smaller coefficient; see MergeTable.
-inline vd lookup_angle(const MergeTable &t, vd m, vd kappa) { return bilinear(t.angle, t.n, table_cell(t, m, kappa)); }
-
-// h at m <= 1/2, where it is continuous.
-inline vd lookup_h(const MergeTable &t, vd m, vd kappa) { return bilinear(t.h, t.n, table_cell(t, m, kappa)); }
 
 // Which two support vectors to merge: the one with the smallest coefficient, and the partner of the same sign that
 // degrades the weight least.
@@ -87,6 +73,10 @@ inline vd lookup_h(const MergeTable &t, vd m, vd kappa) { return bilinear(t.h, t
 constexpr double INFINITE = std::numeric_limits<double>::infinity();
 // Coefficients closer than this count as equal, so that rounding does not choose between unmerged points.
 constexpr double TIE = 1.0 + 1e-9;
+
+inline vd lane_numbers() {
+    return of_lanes<vd>([](std::size_t i) { return static_cast<double>(i); }, std::make_index_sequence<W>());
+}
 
 // The first partner: smallest |coefficient|. Unmerged points all have the same one; the oldest of them is taken, so
 // that the budget keeps turning over (taking the newest would freeze the first B points and reduce the accuracy).
@@ -97,12 +87,8 @@ inline std::size_t smallest_slot(const BudgetState &s) {
         const vd used = a > 0.0 ? a : INFINITE + vd{};
         least = minimum(least, used);
     }
-    double limit = INFINITE;
-    for (std::size_t i = 0; i < W; ++i) limit = std::min(limit, least[i]);
-    limit *= TIE;
-    vd oldest = broadcast(INFINITE), at = vd{};
-    vd index = vd{};
-    for (std::size_t i = 0; i < W; ++i) index[i] = static_cast<double>(i);
+    const double limit = TIE * across(least, [](auto a, auto b) { return b < a ? b : a; });
+    vd oldest = broadcast(INFINITE), at = vd{}, index = lane_numbers();
     for (std::size_t j = 0; j < s.stride; j += W, index += static_cast<double>(W)) {
         const vd a = absolute(load(&s.coef[j])), born = load(&s.born[j]);
         const auto better = (a > 0.0) & (a <= limit) & (born < oldest);
@@ -123,15 +109,13 @@ constexpr std::size_t NONE = SIZE_MAX;
 inline std::size_t list_candidates(BudgetState &s, std::size_t first, const float *reach) {
     const double sign = s.coef[first] > 0 ? 1.0 : -1.0, self = static_cast<double>(first);
     const double *const kernel = s.kernel.data(), *const coef = s.coef.data();
-    vd index = vd{};
-    for (std::size_t i = 0; i < W; ++i) index[i] = static_cast<double>(i);
+    vd index = lane_numbers();
     double floor = 0.0;
     if (reach) {
         vd nearest = vd{}, number = index;
         for (std::size_t j = 0; j < s.stride; j += W, number += static_cast<double>(W))
             nearest = maximum(nearest, ((load(coef + j) * sign > 0.0) & (number != self)) ? load(kernel + j) : vd{});
-        double kappa = nearest[0];
-        for (std::size_t i = 1; i < W; ++i) kappa = std::max(kappa, nearest[i]);
+        const double kappa = across(nearest, [](auto a, auto b) { return a < b ? b : a; });
         const std::size_t cells = s.table.n - 1;
         floor = reach[std::min(static_cast<std::size_t>(kappa * static_cast<double>(cells)), cells - 1)];
     }
@@ -150,8 +134,7 @@ template <class Cost>
 inline std::size_t best_partner(BudgetState &s, std::size_t first, const float *reach, Cost &&cost) {
     const std::size_t count = list_candidates(s, first, reach);
     const double own = std::fabs(s.coef[first]);
-    vd best = broadcast(INFINITE), at = broadcast(-1.0), rank = vd{};
-    for (std::size_t i = 0; i < W; ++i) rank[i] = static_cast<double>(i);
+    vd best = broadcast(INFINITE), at = broadcast(-1.0), rank = lane_numbers();
     for (std::size_t j = 0; j < count; j += W, rank += static_cast<double>(W)) {
         vi slot;
         std::memcpy(&slot, s.candidates.data() + j, sizeof slot);
@@ -183,13 +166,13 @@ constexpr int GSS_ITERATIONS = golden_iterations(0.5, 0.01), PRECISE_ITERATIONS 
 inline vd find_h(const BudgetState &s, vd m, vd kappa, vd log_kappa) {
     if (s.maintenance == Maintenance::gss) return search_h(m, log_kappa, GSS_ITERATIONS);
     if (s.maintenance == Maintenance::gss_precise) return search_h(m, log_kappa, PRECISE_ITERATIONS);
-    return lookup_h(s.table, m, kappa);
+    return lookup(s.table, s.table.h, m, kappa);
 }
 
 inline std::size_t find_partner(BudgetState &s, std::size_t first) {
     if (s.maintenance == Maintenance::lookup_wd)
         return best_partner(s, first, s.table.reach,
-                            [&](vd m, vd, vd kappa, vd) { return lookup_angle(s.table, m, kappa); });
+                            [&](vd m, vd, vd kappa, vd) { return lookup(s.table, s.table.angle, m, kappa); });
     return best_partner(s, first, nullptr, [&](vd m, vd log_kappa, vd kappa, vd both) {
         const vd length = merged_length(m, log_kappa, find_h(s, m, kappa, log_kappa));
         return both * both * relative_degradation(m, exp2(log_kappa), length);

@@ -35,16 +35,42 @@ inline void add_panel(const Table<REGISTERS> &table, const std::uint8_t *member,
             acc[2 * j + v % 2] = fma(load(coef + v * W), kernel[v], acc[2 * j + v % 2]);
 }
 
-// Rows in the model's own columns: row r has its entries at position[start[r] .. start[r + 1]).
-struct OneHotRows {
-    const std::vector<std::size_t> &start;
-    const std::vector<std::int32_t> &position;
-    const std::vector<double> &squared_norm;
+// A block's rows in the model's own columns, scaled so that the dot product needs no further factor.
+struct MappedRows {
+    std::vector<std::size_t> start;
+    std::vector<std::int32_t> position;
+    std::vector<double> value;
+    std::vector<double> squared_norm;
+
+    MappedRows(const Expansion &e, const RowBlock &rows, double scale) {
+        start.reserve(rows.count + 1);
+        start.push_back(0);
+        std::size_t entries = 0;
+        for (std::size_t r = 0; r < rows.count; ++r) entries += rows.entries(r);
+        position.reserve(entries);
+        value.reserve(entries);
+        squared_norm.reserve(rows.count);
+        for (std::size_t r = 0; r < rows.count; ++r) {
+            double norm = 0;
+            for (std::int64_t k = rows.indptr[rows.row(r)]; k < rows.indptr[rows.row(r) + 1]; ++k) {
+                const double z = rows.values[k];
+                norm += z * z;
+                const std::int32_t at = e.position(rows.indices[k]);
+                if (at < 0 || z == 0) continue;
+                position.push_back(at);
+                value.push_back(z * scale);
+            }
+            squared_norm.push_back(norm);
+            start.push_back(position.size());
+        }
+    }
+    std::size_t count() const { return squared_norm.size(); }
+    std::size_t nonzeros(std::size_t r) const { return start[r + 1] - start[r]; }
 };
 
 // (Inlined, it would leave the inner loop too few registers.)
 template <std::size_t REGISTERS>
-__attribute__((noinline)) void add_rows(const Expansion &e, const OneHotRows &rows, const std::vector<std::uint32_t> &which, double *sums) {
+__attribute__((noinline)) void add_rows(const Expansion &e, const MappedRows &rows, const std::vector<std::uint32_t> &which, double *sums) {
     if (which.empty()) return;
     const OneHot &hot = *e.one_hot;
     const Table<REGISTERS> table(hot.table.data());
@@ -52,7 +78,7 @@ __attribute__((noinline)) void add_rows(const Expansion &e, const OneHotRows &ro
     std::vector<std::pair<const std::int32_t *, std::size_t>> listed;
     std::size_t entries = 0;
     for (std::uint32_t row : which) {
-        listed.emplace_back(rows.position.data() + rows.start[row], rows.start[row + 1] - rows.start[row]);
+        listed.emplace_back(rows.position.data() + rows.start[row], rows.nonzeros(row));
         entries += listed.back().second;
     }
     Aligned<vd> acc(2 * e.width * which.size());
@@ -77,12 +103,12 @@ __attribute__((noinline)) void add_rows(const Expansion &e, const OneHotRows &ro
 
 // Sums of one-hot support vectors for rows all of whose entries in the model's columns are the model's value:
 // sums[row][group][width].
-void one_hot_rows(const Expansion &e, const OneHotRows &rows, const std::vector<std::uint32_t> &which,
+void one_hot_rows(const Expansion &e, const MappedRows &rows, const std::vector<std::uint32_t> &which,
                          double *sums) {
     // A row shares no more features than it has, nor more than a support vector has: a small table suffices for most rows.
     std::vector<std::uint32_t> small, large, any;
     for (std::uint32_t row : which) {
-        const std::size_t entries = std::min(e.one_hot->entries, rows.start[row + 1] - rows.start[row] + 1);
+        const std::size_t entries = std::min(e.one_hot->entries, rows.nonzeros(row) + 1);
         (entries <= TABLE_SMALL ? small : entries <= TABLE_LARGE ? large : any).push_back(row);
     }
     add_rows<TABLE_SMALL / W>(e, rows, small, sums);

@@ -1,5 +1,5 @@
 // Sums over pairs of points, in tiles whose products stay in registers.
-#include "pair_sums.hpp"
+#include "polynomial.hpp"
 #include "simd/tiles.hpp"
 
 namespace svmfast::SVMFAST_ISA {

@@ -29,10 +29,10 @@ class Packer {
         const auto entries = static_cast<std::size_t>(rows.indptr[first + n] - rows.indptr[first]);
         // A dense row has not many more numbers than its entries.
         const auto filled = static_cast<std::size_t>(static_cast<double>(entries) / DENSE_SHARE);
-        value = to.value.of(std::min(filled, std::max(entries, n * d)) + n);
-        if (!columns.plain()) position = to.position.of(entries), known = to.known.of(entries);
+        value = to.value.reserve_more(std::min(filled, std::max(entries, n * d)) + n);
+        if (!columns.plain()) position = to.position.reserve_more(entries), known = to.known.reserve_more(entries);
         const std::size_t most = std::clamp(PLACED_NUMBERS / (whole + 1), std::size_t{1}, PLACED_ROWS);
-        scattered = to.scattered.of(most * whole);
+        scattered = to.scattered.reserve_more(most * whole);
         for (std::size_t begin = 0; begin < n; begin += most) {
             const std::size_t end = std::min(n, begin + most);
             for (std::size_t i = begin; i < end; ++i) place(i, placed[i - begin], scattered + (i - begin) * whole);

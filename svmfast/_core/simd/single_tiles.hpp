@@ -2,7 +2,6 @@
 // single_precision.hpp for the layout.
 #pragma once
 #include "polynomial.hpp"
-#include "simd/integers.hpp"
 #include "simd/lattice_rows.hpp"
 
 namespace svmfast::SVMFAST_ISA {

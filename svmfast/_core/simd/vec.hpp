@@ -1,7 +1,6 @@
 // Vectors of doubles, floats and bytes, as wide as the instruction set that this file is compiled for (SVMFAST_ISA).
 // Plain C operators work on them (vector extensions of GCC and Clang); only what they cannot express is a function
-// here. Intrinsics are used here, in integers.hpp for products of integers and in characters.hpp for text, nowhere
-// else.
+// here. Intrinsics are used here, and in characters.hpp for text, nowhere else.
 #pragma once
 #include <cmath>
 #include <cstddef>
@@ -32,6 +31,7 @@ typedef double vd __attribute__((vector_size(W * 8)));
 typedef std::int64_t vi __attribute__((vector_size(W * 8)));
 typedef float vf __attribute__((vector_size(W * 8)));
 typedef std::uint8_t vb __attribute__((vector_size(W * 8)));
+typedef std::int32_t vw __attribute__((vector_size(W * 8)));
 
 // The vector of numbers of a type, and its bits. (Used for exponents: an overflow, caused by a nan, wraps around and is
 // found elsewhere by its size.)
@@ -50,6 +50,10 @@ struct VectorOf<float> {
 template <>
 struct VectorOf<std::uint8_t> {
     typedef vb type;
+};
+template <>
+struct VectorOf<std::int32_t> {
+    typedef vw type;
 };
 template <class Number>
 using Vector = typename VectorOf<Number>::type;
@@ -242,5 +246,36 @@ struct Table<0> {
         return gather(table, which);
     }
 };
+
+inline vf to_float(vw v) { return __builtin_convertvector(v, vf); }
+
+// Adds, to each lane of 32 bits, the products of the two words or four bytes of a and b in it.
+struct AddWords {  // signed
+    vw operator()(vw sum, vw a, vw b) const {
+#if defined(__x86_64__)
+        typedef decltype(SVMFAST_WIDE(set1_epi16)(0)) words;
+        return sum + (vw)SVMFAST_WIDE(madd_epi16)((words)a, (words)b);
+#else
+        return sum + a * b;  // not used: there is no lattice
+#endif
+    }
+};
+
+#if defined(__AVX512F__)
+// The same in one instruction, where has_vnni() of dispatch.hpp. Written out, as this file is compiled for processors
+// without it as well.
+struct AddWordsAtOnce {
+    vw operator()(vw sum, vw a, vw b) const {
+        asm("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+        return sum;
+    }
+};
+struct AddBytesAtOnce {  // unsigned in a, signed in b
+    vw operator()(vw sum, vw a, vw b) const {
+        asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+        return sum;
+    }
+};
+#endif
 
 }  // namespace svmfast::SVMFAST_ISA
