@@ -149,18 +149,22 @@ SVMFAST_INLINE void finish(const Way &way, SingleSums &sums, std::size_t panel, 
     const SinglePack &s = way.s;
     const std::size_t at = panel * SINGLE_LANES;
     vf k[R][NF];
-    // Vectors outside: what all rows share is loaded once.
-    SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v)
-        SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
-            k[r][v] = Function::of(way.argument(sum[r][v], at + v * WF, start[r]), s.e.degree);
-    SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) {
-        const vf c = load(s.coef.data() + at + v * WF);
-        SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r) acc[2 * r] = fma(c, k[r][v], acc[2 * r]);
+    // All arguments before the first function value, and a sum at a time: few registers go to memory then (measured).
+    SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
+        SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) k[r][v] = way.argument(sum[r][v], at + v * WF, start[r]);
+    SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
+        SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) k[r][v] = Function::of(k[r][v], s.e.degree);
+    SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r) {
+        vf a = acc[2 * r];
+        SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) a = fma(load(s.coef.data() + at + v * WF), k[r][v], a);
+        acc[2 * r] = a;
     }
     if (!sums.magnitude.empty()) {
-        SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v) {
-            const vf c = load(s.size.data() + at + v * WF);
-            SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r) acc[2 * r + 1] = fma(c, Function::magnitude(k[r][v]), acc[2 * r + 1]);
+        SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r) {
+            vf a = acc[2 * r + 1];
+            SVMFAST_UNROLL for (std::size_t v = 0; v < NF; ++v)
+                a = fma(load(s.size.data() + at + v * WF), Function::magnitude(k[r][v]), a);
+            acc[2 * r + 1] = a;
         }
     }
     if (s.pairs) {
