@@ -85,12 +85,13 @@ class ReducedSetObjective {
   public:
     ReducedSetObjective(int kind, double coef0, int degree, bool hinge, const SparseRows &rows, std::size_t n_columns,
                         In1<std::int64_t> winner, In2<double> target, In2<double> weight);
-    // (objective, by vectors, by coefficients, by offsets, by gamma of rbf). pairs: vectors whose kernel values are
-    // multiplied, in a model of one class; their coefficients follow those of the vectors.
-    std::tuple<double, Out<double>, Out<double>, Out<double>, double> evaluate(In2<double> vectors, In2<double> coef,
-                                                                               In1<double> rho, In1<std::int64_t> sizes,
-                                                                               double gamma, In2<std::int64_t> pairs,
-                                                                               Threads threads) const;
+    // (objective, by vectors, by coefficients, by offsets, by gamma of rbf, by rows). pairs: vectors whose kernel
+    // values are multiplied, in a model of one class; their coefficients follow those of the vectors. with_rows: the
+    // gradient by row x of rbf is the last result's sum_j q_j u_j, feature by feature, minus its last column, sum_j
+    // q_j, times x.
+    std::tuple<double, Out<double>, Out<double>, Out<double>, double, Out<double>> evaluate(
+        In2<double> vectors, In2<double> coef, In1<double> rho, In1<std::int64_t> sizes, double gamma,
+        In2<std::int64_t> pairs, bool with_rows, Threads threads) const;
 
   private:
     ReducedSet pack(const In2<double> &vectors, const In2<double> &coef, const In1<double> &rho,

@@ -68,14 +68,14 @@ ReducedSetObjective::ReducedSetObjective(int kind, double coef0, int degree, boo
         }
 }
 
-std::tuple<double, Out<double>, Out<double>, Out<double>, double> ReducedSetObjective::evaluate(
+std::tuple<double, Out<double>, Out<double>, Out<double>, double, Out<double>> ReducedSetObjective::evaluate(
     In2<double> vectors, In2<double> coef, In1<double> rho, In1<std::int64_t> sizes, double gamma,
-    In2<std::int64_t> pairs, Threads threads) const {
+    In2<std::int64_t> pairs, bool with_rows, Threads threads) const {
     const std::size_t m = vectors.shape(0), width = coef.shape(0), all_coef = coef.shape(1), d = rows.d;
     std::unique_ptr<double[]> grad_vectors(new double[m * d]), grad_coef(new double[width * all_coef]),
-        grad_rho(new double[rho.shape(0)]());
+        grad_rho(new double[rho.shape(0)]()), by_rows(new double[(with_rows ? rows.n : 0) * (d + 1)]);
     const ReducedSet s = pack(vectors, coef, rho, sizes, gamma, pairs);
-    std::vector<ReducedSums> sums(PARTS, ReducedSums(s));
+    std::vector<ReducedSums> sums(PARTS, ReducedSums(s, with_rows ? by_rows.get() : nullptr));
     const std::size_t tiles = rows.tiles.size(), share = std::max<std::size_t>(1, divide_up(tiles, PARTS));
     parallel_for(divide_up(tiles, share), threads, [&](std::size_t i, std::size_t) {
         SVMFAST_DISPATCH(reduced_rows, rows, s, i * share, std::min((i + 1) * share, tiles), sums[i]);
@@ -116,8 +116,12 @@ std::tuple<double, Out<double>, Out<double>, Out<double>, double> ReducedSetObje
         for (std::size_t q = 0; q < width; ++q) grad_coef[q * all_coef + j] = all.coef[q * s.padded + slot];
     });
     std::copy(all.rho.begin(), all.rho.end(), grad_rho.get());
-    return {all.value, give(std::move(grad_vectors), {m, d}), give(std::move(grad_coef), {width, all_coef}),
-            give(std::move(grad_rho), {rho.shape(0)}), by_gamma};
+    return {all.value,
+            give(std::move(grad_vectors), {m, d}),
+            give(std::move(grad_coef), {width, all_coef}),
+            give(std::move(grad_rho), {rho.shape(0)}),
+            by_gamma,
+            give(std::move(by_rows), {with_rows ? rows.n : 0, d + 1})};
 }
 
 ReducedSet ReducedSetObjective::pack(const In2<double> &vectors, const In2<double> &coef, const In1<double> &rho,

@@ -59,10 +59,11 @@ struct ReducedSums {
     Aligned<double> spread;   // [padded]: sum of q ||x||^2 (rbf)
     Aligned<double> coef;     // [width][padded]
     std::vector<double> rho;
+    double *by_rows;  // [n][d + 1] of all parts: sum of q u, sum of q; null if not wanted
 
-    explicit ReducedSums(const ReducedSet &s)
+    ReducedSums(const ReducedSet &s, double *by_rows)
         : vectors(s.vectors.size(), 0.0), pull(s.padded, 0.0), spread(s.padded, 0.0), coef(s.coef.size(), 0.0),
-          rho(s.functions, 0.0) {}
+          rho(s.functions, 0.0), by_rows(by_rows) {}
 };
 
 }  // namespace svmfast

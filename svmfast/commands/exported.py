@@ -75,7 +75,7 @@ def exported(
     if chosen.max_flash is not None and table_bytes > chosen.max_flash:
         raise NegativeAnswerError(
             f"the tables take {table_bytes:,} bytes, more than `max_flash` {chosen.max_flash:,}; "
-            "approximate or compress the model first"
+            "compress the exact model with `max_flash`, or approximate it"
         )
     report = ExportReport(
         language=to,

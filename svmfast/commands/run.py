@@ -121,6 +121,11 @@ def run_method(
     from svmfast.formats.target import stored_size
     from svmfast.models.scaled import with_scaling
 
+    def table_size(model: Model) -> int:
+        from svmfast.exports.c import table_bytes
+
+        return table_bytes(with_scaling(model, scaling))
+
     begin = time.perf_counter()
     chosen, row_format, writes = _checked(method, inputs, options, reading or {}, writes)
     listener = listener or Listener()
@@ -133,6 +138,7 @@ def run_method(
         note=listener.note,
         warn=listener.warn,
         stored_size=lambda model: stored_size(output or "", model_bytes(with_scaling(model, scaling))),
+        table_size=table_size,
         compressed=packing_of(os.fspath(output or "")) is not None,
         log=listener.log,
         writes=writes,

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+
 from svmfast.display import count
 from svmfast.exports import c_answer
 from svmfast.exports.accuracy import Settings
@@ -17,8 +19,9 @@ from svmfast.exports.c_rows import ROUTE, ROW, route_words, row_words
 from svmfast.exports.c_text import Tables, Words, commented
 from svmfast.exports.c_values import EXPANSIONS, POLYNOMIAL, SUMS, VALUES, value_words
 from svmfast.exports.certain import Bound, bound_of
-from svmfast.exports.computation import Computation, KernelSums
+from svmfast.exports.computation import Computation, KernelSums, computation_of
 from svmfast.exports.reference import evaluate as evaluate
+from svmfast.models.base import Model
 
 #: Refuses compilers and options whose numbers are not those of IEEE 754. A preprocessor sees no type of a
 #: constant, so that a size states it. Then macros that declare functions, and place and read tables, which a
@@ -188,6 +191,14 @@ def write(computation: Computation, settings: Settings) -> tuple[bytes, int]:
     return text.encode(), tables.n_bytes
 
 
+def table_bytes(model: Model) -> int:
+    """The bytes of a model's tables in single precision."""
+    computation = computation_of(model)
+    tables = Tables("model", np.dtype(np.float32))
+    _words(tables, computation, bound_of(computation, tables.dtype))
+    return tables.n_bytes
+
+
 def _words(tables: Tables, computation: Computation, bound: Bound | None) -> Words:
     """All words of a file; the tables come in this order."""
     values, head = computation.values, computation.head
@@ -195,7 +206,7 @@ def _words(tables: Tables, computation: Computation, bound: Bound | None) -> Wor
         "functions": True,
         "regression": head.is_regression,
         "certain": bound is not None,
-        "d": len(computation.variables),
+        "d": computation.n_coordinates,
         "p": head.n_functions,
         "width": computation.n_features,
         "no_short_constants": _NO_SHORT_CONSTANTS,

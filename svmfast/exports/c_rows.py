@@ -9,6 +9,7 @@ from svmfast.exports.computation import Computation
 
 ROW = """\
 ?variables:@variables@
+?mapped:@map_tables@
 ?scaled:@scaled@
 ?scaled:/* The scaling that the model's rows went through. */
 ?scaled:$N_INLINE $n_real $n_scaled_($n_real x, int j) {
@@ -18,17 +19,24 @@ ROW = """\
 ?scaled:    return z;
 ?scaled:}
 ?scaled:
-?!direct:/* The variables of a row; returns what its other columns add to distances. */
+?!direct !mapped:/* The variables of a row; returns what its other columns add to distances. */
+?mapped:/* The coordinates of a row, by a linear map. */
 ?!direct:$N_INLINE $n_real $n_variables_(const $n_real *x, $n_real *v) {
 ?!direct:    $n_real rest = @0@, z;
 ?!direct !variables:    int j;
 ?variables:    int j, next = 0;
+?mapped:    int k;
+?mapped:    for (k = 0; k < @d@; ++k) v[k] = @0@;
 ?!direct:    for (j = 0; j < @width@; ++j) {
 ?!direct !scaled:        z = x[j];
 ?!direct scaled:        z = $n_scaled_(x[j], j);
-?!direct !variables:        v[j] = z;
-?variables:        if (next < @d@ && @next_variable@ == j) v[next++] = z;
-?variables:        else @add_z@
+?!direct !mapped !variables:        v[j] = z;
+?!mapped variables:        if (next < @d@ && @next_variable@ == j) v[next++] = z;
+?!mapped variables:        else @add_z@
+?mapped variables:        if (next == @columns@ || @next_variable@ != j) continue;
+?mapped:        z += $N_READ(@center@ + @column@);
+?mapped:        for (k = 0; k < @d@; ++k) v[k] += $N_READ(@map@ + (size_t)@column@ * @d@ + k) * z;
+?mapped variables:        ++next;
 ?!direct:    }
 ?!direct:    return rest;
 ?!direct:}
@@ -70,6 +78,9 @@ def row_words(tables: Tables, computation: Computation) -> Words:
     words: Words = {
         "scaled": "",
         "variables": "",
+        "mapped": computation.map is not None,
+        "columns": len(computation.variables),
+        "column": "j" if len(computation.variables) == computation.n_features else "next",
         "clipped": scaling is not None and scaling.clip is not None,
         "direct": computation.all_variables,
         "add_z": f"rest += z < {tables.real(0)} ? -z : z;" if computation.laplacian else "rest += z * z;",
@@ -84,6 +95,11 @@ def row_words(tables: Tables, computation: Computation) -> Words:
     if len(computation.variables) != computation.n_features:
         words["next_variable"] = tables.integers("variables", computation.variables).at("next")
         words["variables"] = tables.texts.pop()
+    if computation.map is not None:
+        words["center"] = tables.negated("center", computation.map[1])
+        words["map"] = tables.reals("map", computation.map[0].T)
+        words["map_tables"] = "".join(tables.texts[-2:])
+        del tables.texts[-2:]
     return words
 
 

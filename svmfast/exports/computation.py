@@ -21,6 +21,7 @@ from svmfast.models.base import Model
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
+from svmfast.models.mapped import MappedModel
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.models.pseudo import PseudoLandmarks
 from svmfast.models.routed import RoutedModel
@@ -97,11 +98,19 @@ class Computation:
     scaling: Scaling | None = None
     #: One for each label of the head.
     class_names: tuple[str, ...] | None = None
+    #: W and center of a linear map of the variables, in whose r coordinates the values are; other columns do
+    #: not count.
+    map: tuple[FloatArray, FloatArray] | None = None
 
     @property
     def all_variables(self) -> bool:
-        """Whether the variables of a dense row are the row itself: all its features, not scaled."""
-        return len(self.variables) == self.n_features and self.scaling is None
+        """Whether the values take a dense row itself: all its features, neither scaled nor mapped."""
+        return len(self.variables) == self.n_features and self.scaling is None and self.map is None
+
+    @property
+    def n_coordinates(self) -> int:
+        """How many numbers the values take."""
+        return len(self.variables) if self.map is None else len(self.map[0])
 
     @property
     def laplacian(self) -> bool:
@@ -173,6 +182,15 @@ def _of_routed(model: RoutedModel) -> Computation:
     )
     route = None if model.n_cells == 1 else Route(model.children, centers)
     return Computation(head, d, np.arange(d), route, values)
+
+
+@_described.register
+def _of_mapped(model: MappedModel) -> Computation:
+    inner, d, r = _of_expansion(model.model), max(1, model.n_features), len(model.map)
+    assert isinstance(inner.values, KernelSums)
+    values = replace(inner.values, vectors=dense(model.model.sv, r))
+    numbers = model.map.astype(np.float64), model.center.astype(np.float64)
+    return replace(inner, n_features=d, variables=model.features, values=values, map=numbers)
 
 
 @_described.register

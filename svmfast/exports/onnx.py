@@ -100,6 +100,9 @@ def _variables(graph: Graph, computation: Computation, x: Value) -> tuple[Value,
         x = (x - scaling.offset) * scaling.factor
         if scaling.clip is not None:
             x = graph.add("Clip", x, *map(float, scaling.clip))
+    if computation.map is not None:
+        map_, center = computation.map
+        return (x.take(computation.variables, 1) - center) @ map_.T, None
     others = np.ones(computation.n_features, dtype=np.bool_)
     others[computation.variables] = False
     if not others.any():

@@ -69,6 +69,12 @@ def variables(computation: Computation, rows: Rows, kind: np.dtype[Any]) -> tupl
         wide = (wide - stored(scaling.offset, kind)) * stored(scaling.factor, kind)
         if scaling.clip is not None:
             wide = np.clip(wide, *stored(np.array(scaling.clip), kind))
+    if computation.map is not None:
+        map_, center = (stored(one, kind) for one in computation.map)
+        mapped = np.zeros((len(wide), len(map_)), kind)
+        for j, column in enumerate(computation.variables):
+            mapped += map_[:, j] * (wide[:, column, None] - center[j])
+        return mapped, np.zeros((len(wide), 1), kind)
     others = np.delete(wide, computation.variables, axis=1)
     kernel = "laplacian" if computation.laplacian else "rbf"
     return wide[:, computation.variables], measured_from(kernel, np.zeros((1, others.shape[1]), kind), others)

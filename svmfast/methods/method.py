@@ -172,6 +172,8 @@ class Setting:
     warn: Callable[[str], None] = lambda text: None
     #: The size in bytes of the file of a model.
     stored_size: Callable[[Model], int] = lambda model: 0
+    #: The bytes of its tables in C, in single precision.
+    table_size: Callable[[Model], int] = lambda model: 0
     #: Whether that file will be compressed.
     compressed: bool = False
     #: Called from another thread with pieces of the text that a solver prints; None if it is not wanted.

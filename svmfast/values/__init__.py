@@ -21,7 +21,7 @@ from svmfast.values.numbers import Pair as Pair
 from svmfast.values.numbers import Real as Real
 from svmfast.values.numbers import Share as Share
 from svmfast.values.numbers import Whole as Whole
-from svmfast.values.numbers import WholeOrAuto as WholeOrAuto
+from svmfast.values.numbers import WholeOr as WholeOr
 from svmfast.values.numbers import percentage as percentage
 from svmfast.values.words import BALANCED as BALANCED
 from svmfast.values.words import Choice as Choice

@@ -42,23 +42,26 @@ class Whole(Value):
         return number if self.least <= number <= self.most else None
 
 
-class WholeOrAuto(Whole):
-    """A whole number from `least` to `most`, or ``auto``."""
+class WholeOr(Whole):
+    """A whole number, or one of some words."""
 
-    name = "N|auto"
-    type_expected = "a number or 'auto'"
+    def __init__(self, *words: str, least: int = 1, most: int = MOST) -> None:
+        super().__init__(least, most)
+        self.words, self.name = words, "|".join(["N", *words])
+        self._either = " or ".join(f"'{word}'" for word in words)
+        self.type_expected = f"a number or {self._either}"
 
     def has_type(self, value: Any) -> bool:
         return isinstance(value, str) or super().has_type(value)
 
     def read(self, text: str) -> Any:
-        return text if text == "auto" else super().read(text)
+        return text if text in self.words else super().read(text)
 
     def expected(self) -> str:
-        return f"{super().expected()}, or 'auto'"
+        return f"{super().expected()}, or {self._either}"
 
     def accept(self, value: Any) -> Any:
-        return value if isinstance(value, str) and value == "auto" else super().accept(value)
+        return value if isinstance(value, str) and value in self.words else super().accept(value)
 
 
 class Real(Value):

@@ -49,7 +49,14 @@ BELOW["__main__"] = {"cli", "import_path"}
 NATIVE_FOLDERS = {"solvers", "formats", "_core"}
 NATIVE = {
     *("cli/plain", "commands/predict", "kernels", "certificate", "monomials", "routing", "models/head"),
-    *("models/polynomial", "models/routed", "models/scaling", "methods/budget/finish", "methods/budget/sgd"),
+    *(
+        "models/mapped",
+        "models/polynomial",
+        "models/routed",
+        "models/scaling",
+        "methods/budget/finish",
+        "methods/budget/sgd",
+    ),
     *("methods/compress/reduced_set", "methods/dcpred/leaf"),
 }
 #: Modules of svmfast.methods that every method may import besides its own, and what one offers others:

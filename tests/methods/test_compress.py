@@ -4,17 +4,20 @@ import re
 from dataclasses import replace
 from types import SimpleNamespace
 
+import command
 import numpy as np
 import pytest
+import sklearn.svm
 from blocks import blocks_of
 from libsvm import svmutil
 from libsvm.svm import gen_svm_nodearray, libsvm
+from program import data, model
 from rbf_models import rbf_model
 from read_fixtures import exact, rows
 
 import svmfast as package
 from svmfast.errors import MemoryLimitError, NegativeAnswerError
-from svmfast.formats.model_files import load_model, model_bytes
+from svmfast.formats.model_files import load_model, model_bytes, open_model
 from svmfast.methods.common.error_statement import labels_differing
 from svmfast.methods.common.row_sample import RowSample
 from svmfast.methods.compress import CompressOptions
@@ -110,6 +113,54 @@ def test_coefficients_are_those_of_least_squares_where_these_are_better():
     found, _ = compressor._find(20, lambda *given: None)
     best = compressor._with_best_coefficients(found)
     assert compressor.choose.error(best) < 0.8 * compressor.choose.error(found)
+
+
+def rings(k):
+    """An exact model where two of eight columns decide, its rows, and other rows."""
+    x = np.random.default_rng(1).uniform(-1, 1, (4000, 8))
+    y = np.digitize(x[:, 0] ** 2 + x[:, 1] ** 2, [0.5] if k == 2 else [0.3, 0.7])
+    machine = sklearn.svm.SVC(C=10, gamma=0.3).fit(x[:2000], y[:2000])
+    return package.from_sklearn(machine), Rows.from_dense(x[:2000]), Rows.from_dense(x[2000:])
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_metric_gives_the_labels_of_the_exact_model_with_fewer_numbers(k):
+    before, train, test = rings(k)
+    old, differ = before.labels(test), {}
+    for metric in ("none", 2, "full", "auto"):
+        options = replace(QUICK, metric=metric)
+        made, report = Compressor(before, train, None, options, {"seed": "0"}).compress(12)
+        differ[metric] = np.mean(made.labels(test) != old)
+        rank = {"none": None, 2: 2, "full": 8, "auto": 8}[metric]
+        assert (report.metric, report.support_vectors) == (rank, 12)
+        assert report.statement.labels_differing_percent_low <= 100 * differ[metric]
+    assert max(differ[2], differ["full"], differ["auto"]) < 0.5 * differ["none"]
+    # The file has the model's own numbers.
+    assert made.provenance == {"seed": "0"}
+    assert model_bytes(open_model(model_bytes(made)).model) == model_bytes(made)
+    w, center, sv = made.map.astype(float), made.center.astype(float), made.model.sv.to_dense(8)
+    apart = ((test.to_dense(8) - center) @ w.T)[:, None] - sv
+    twin = np.exp(-(apart**2).sum(axis=2))
+    if k == 2:
+        twin = twin @ made.model.sv_coef.T - made.model.rho
+        np.testing.assert_allclose(made.decision_values(test), twin, atol=1e-10)
+
+
+def test_auto_has_no_metric_where_a_map_takes_the_bytes_or_the_kernel_has_no_distances():
+    for name, first, options in (
+        ("digits_c_rbf_prob", "digits", CompressOptions(max_flash=2000, metric="auto")),
+        ("iris_c_linear", "iris", CompressOptions(sv=8, metric="auto")),
+    ):
+        compressor = Compressor(exact(name), *rows(f"{first}.train"), replace(options, iterations=2))
+        assert compressor.compress(10)[1].metric is None
+
+
+@pytest.mark.parametrize("metric", ["none", "auto", "16"])
+def test_max_flash_limits_the_tables_in_c(metric, tmp_path):
+    words = ("compress", model("digits_c_rbf_prob"), "--data", data("digits.train"), "-o", tmp_path / "m")
+    found = command.report(*words, *f"--max-flash 24k --metric {metric} --iterations 20 --rows 600".split())
+    assert 0.8 * 24 * 1024 < found["table_bytes"] <= 24 * 1024
+    assert package.export(tmp_path / "m", "c").report.table_bytes == found["table_bytes"]
 
 
 def test_lars_starts_only_where_its_matrices_are_small(monkeypatch):
@@ -216,8 +267,8 @@ def tried(known, differences, limit=0.02):
         ours, theirs = differences.get(size, next(iter(differences.values())))
         shown = labels_differing((theirs, *clopper_pearson(200 * theirs, 200)))
         statement = replace(known.statement, rows=200, **shown)
-        report = replace(known, choosing_difference=ours, statement=statement, rows_choosing=200)
-        return of_size(size), report
+        found = {"choosing_difference": ours, "support_vectors": size}
+        return of_size(size), replace(known, **found, statement=statement, rows_choosing=200)
 
     held, wanted = range(200), CompressOptions(max_diff=limit)
     split = SimpleNamespace(choose=held, state=held, frequent=())

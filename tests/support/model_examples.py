@@ -7,6 +7,7 @@ from routed_models import routed
 
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.head import Head
+from svmfast.models.mapped import MappedModel
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling, TargetRange
 from svmfast.rows import Rows
@@ -18,6 +19,14 @@ def polynomial(name, order):
 
 def iris():
     return CascadeModel(exact("iris_c_rbf_prob"), exact("iris_c_rbf_prob"), 0.25)
+
+
+def mapped():
+    """Iris in five coordinates of columns 1, 2, 3, 5 and 6."""
+    numbers = np.random.default_rng(3).normal(size=(2, 5, 5)).astype(np.float32)
+    columns = np.array([0, 1, 2, 4, 5])
+    origin = {"method": "compress", "seed": "3"}
+    return MappedModel(exact("iris_c_rbf_prob"), 6, columns, 0.4 * numbers[0], numbers[1, 0], origin)
 
 
 RANGES = Scaling.from_ranges([-1, 0, 2], [3, 1, 2], 0, 1, target=TargetRange(-1, 1, 0, 5))
@@ -35,10 +44,12 @@ EXAMPLES = {
     "routed poly": lambda: routed(pseudo="poly"),
     "routed triangle": lambda: routed(pseudo="triangle"),
     "routed rule": lambda: routed(head=Head("c_svc", np.array([3, 1, 2]), one_vs_rest=True)),
+    "mapped": mapped,
     "cascade": iris,
     "cascade order 3": lambda: CascadeModel(polynomial("iris_c_rbf_prob", 3), exact("iris_c_rbf_prob"), 0.25),
     "scaled libsvm": lambda: ScaledModel(exact("iris_c_rbf_prob"), RANGES, {"method": "compress"}),
     "scaled polynomial": lambda: ScaledModel(polynomial("wine_c_rbf_prob", 2), AFFINE),
+    "scaled mapped": lambda: ScaledModel(mapped(), RANGES),
     "scaled cascade": lambda: ScaledModel(iris(), RANGES),
 }
 NAMES = sorted(EXAMPLES)

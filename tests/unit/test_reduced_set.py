@@ -8,6 +8,7 @@ from sklearn.linear_model import lars_path
 
 from svmfast.kernels import Kernel
 from svmfast.methods.compress.landmark_start import start_vectors
+from svmfast.methods.compress.metric import Metric
 from svmfast.methods.compress.reduced_set import (
     EarlyStop,
     ReducedSet,
@@ -28,7 +29,7 @@ KERNELS = [
 class Case:
     """Random rows, targets and a reduced set; `decisions` is the twin, written from LIBSVM's definition."""
 
-    def __init__(self, kernel, sizes, *, n=75, d=6, density=1.0):
+    def __init__(self, kernel, sizes, *, n=75, d=6, density=1.0, rank=None):
         rng = np.random.default_rng(5)
         k, m = len(sizes), sum(sizes)
         width, pairs = max(k - 1, 1), max(k * (k - 1) // 2, 1)
@@ -37,14 +38,19 @@ class Case:
         self.winner = np.sort(rng.integers(0, k, n))
         self.values, self.weight = rng.normal(size=(n, width)), rng.random((n, width))
         vectors, coef, rho = rng.normal(size=(m, d)), rng.normal(size=(width, m)), rng.normal(size=pairs)
-        self.reduced = ReducedSet(vectors, coef, rho, np.array(sizes))
+        metric = None if rank is None else Metric(rng.normal(size=(rank, d)) / 3, rng.normal(size=d))
+        self.reduced = ReducedSet(np.ascontiguousarray(vectors[:, :rank]), coef, rho, np.array(sizes), metric)
 
     def target(self, threads=1):
         known = Rows.from_dense(self.x), self.x.shape[1], self.winner, self.values, self.weight
         return Target(self.kernel, *known, threads=threads)
 
     def decisions(self, s):
-        kernel = self.kernel.matrix(self.x, s.vectors)
+        if s.metric is None:
+            kernel = self.kernel.matrix(self.x, s.vectors)
+        else:
+            apart = ((self.x - s.metric.center) @ s.metric.map.T)[:, None] - s.vectors
+            kernel = np.exp(-(apart**2).sum(axis=2))
         if self.k == 1:
             return kernel @ s.coef.T - s.rho
         parts = np.split(np.arange(len(s.vectors)), np.cumsum(s.sizes)[:-1])
@@ -62,23 +68,27 @@ class Case:
         return 0.5 * float(np.sum(self.weight * (self.decisions(s) - self.values) ** 2))
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: f"{k.kind}{k.degree}")
+@pytest.mark.parametrize(
+    ("kernel", "rank"),
+    [*((kernel, None) for kernel in KERNELS), (RBF, 3)],
+    ids=lambda given: f"{given.kind}{given.degree}" if isinstance(given, Kernel) else str(given),
+)
 @pytest.mark.parametrize("sizes", [[13], [5, 0, 30, 9]], ids=["one function", "four classes"])
 @pytest.mark.parametrize("density", [1.0, 0.1])
-def test_value_and_gradient(kernel, sizes, density):
-    """By the optimizer's array, whose parts are vectors, coefficients and offsets in units of their own."""
-    case = Case(kernel, sizes, density=density, d=6 if density == 1 else 40)
+def test_value_and_gradient(kernel, rank, sizes, density):
+    """By the optimizer's array: vectors, coefficients, offsets and the map, in units of their own."""
+    case = Case(kernel, sizes, density=density, d=6 if density == 1 else 40, rank=rank)
     s, target = case.reduced, case.target(2)
     assert target.decisions(s) == pytest.approx(case.decisions(s), abs=1e-12 * 40)
-    value, *gradients = target.gradient(s)
+    value, gradients = target.gradient(s)
     assert value == pytest.approx(case.objective(s), rel=1e-12)
     variables, rng, step = Variables(target, s), np.random.default_rng(6), 1e-5
-    x, again = variables.pack(s), variables.unpack(variables.pack(s))
-    for name in ("vectors", "coef", "rho"):
-        np.testing.assert_allclose(getattr(again, name), getattr(s, name), rtol=1e-15)
-    gradient = variables.gradient(*gradients)
-    part = np.repeat([0, 1, 2], [s.vectors.size, s.coef.size, s.rho.size])
-    for one in range(3):
+    x = variables.pack(s.arrays)
+    for again, one in zip(variables.unpack(x).arrays, s.arrays, strict=True):
+        np.testing.assert_allclose(again, one, rtol=1e-15)
+    gradient = variables.gradient(gradients)
+    part = np.repeat(range(len(s.arrays)), [one.size for one in s.arrays])
+    for one in range(len(s.arrays)):
         direction = rng.normal(size=len(x)) * (part == one)
         high, low = (case.objective(variables.unpack(x + sign * step * direction)) for sign in (1, -1))
         # Central differences: error of order step^2 and rounding / step.
@@ -86,9 +96,10 @@ def test_value_and_gradient(kernel, sizes, density):
 
 
 def test_sums_do_not_depend_on_threads():
-    case = Case(RBF, [7, 12, 9], n=2000)
-    one, four = case.target(1).gradient(case.reduced), case.target(4).gradient(case.reduced)
-    for a, b in zip(one, four, strict=True):
+    case = Case(RBF, [7, 12, 9], n=2000, rank=4)
+    (one, ours), (four, theirs) = (case.target(n).gradient(case.reduced) for n in (1, 4))
+    assert one == four
+    for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_array_equal(a, b)
 
 
@@ -96,7 +107,7 @@ def test_sums_do_not_depend_on_threads():
 def test_least_squares_is_the_minimum(sizes):
     case = Case(RBF, sizes, n=300)
     solved = solve_coefficients(case.target(2), case.reduced.vectors, case.reduced.sizes)
-    value, _, *slopes = case.target(2).gradient(solved)
+    value, (_, *slopes) = case.target(2).gradient(solved)
     assert value < case.objective(case.reduced)
     # At the minimum the derivatives vanish, up to the ridge of 1e-10 and the condition of the problem.
     for slope in slopes:

@@ -226,6 +226,23 @@ void sparse_gradient(const ReducedRows &rows, const ReducedSet &s, std::size_t f
     }
 }
 
+// For each row the sum of q u, feature by feature, and the sum of q.
+void row_sums(const ReducedSet &s, const ReducedTile &tile, const Scratch &t, double *out) {
+    const double scale = 1 / (2 * s.gamma * LOG2_E);  // of the packed vectors
+    for (std::size_t r0 = 0; r0 < tile.count; r0 += ROWS)
+        for (std::size_t f = 0; f <= s.d; ++f) {
+            vd sum[ROWS] = {};
+            for (std::size_t j = 0; j < s.group_start.back(); j += W) {
+                const double *panel = s.vectors.data() + j / LANES * LANES * s.d + j % LANES;
+                const vd u = f < s.d ? load(panel + f * LANES) * scale : broadcast(1.0);
+                SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r)
+                    sum[r] = fma(load(t.kernel.data() + (r0 + r) * s.padded + j), u, sum[r]);
+            }
+            for (std::size_t r = 0; r < std::min(ROWS, tile.count - r0); ++r)
+                out[(tile.first + r0 + r) * (s.d + 1) + f] = horizontal_sum(sum[r]);
+        }
+}
+
 template <KernelKind kind>
 void run(const ReducedRows &rows, const ReducedSet &s, std::size_t first, std::size_t last, ReducedSums &sums) {
     Scratch t(s, rows.tile_rows);
@@ -246,6 +263,7 @@ void run(const ReducedRows &rows, const ReducedSet &s, std::size_t first, std::s
             dense_gradient(rows, s, i, t, sums);
         else
             sparse_gradient(rows, s, tile.first, tile.count, t, sums);
+        if (sums.by_rows) row_sums(s, tile, t, sums.by_rows);
     }
 }
 

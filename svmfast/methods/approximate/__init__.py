@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from svmfast.errors import OptionError
 from svmfast.methods.method import Input, Method
 from svmfast.options import Bounded, Seeded, option
-from svmfast.values import Bytes, Choice, Share, Switch, WholeOrAuto
+from svmfast.values import Bytes, Choice, Share, Switch, WholeOr
 
 #: The most rows of data that are used: enough to distinguish a share of 99 % from one of 98 %.
 MOST_ROWS = 20_000
@@ -34,7 +34,7 @@ class ApproximateOptions(Seeded, Bounded):
 
     order: int | str | None = option(
         None,
-        WholeOrAuto(0, MOST_ORDER),
+        WholeOr("auto", least=0, most=MOST_ORDER),
         "Degree of the polynomials, of C(features + K, K) numbers each. auto: of 1 to 4, the one with the "
         "fewest multiply-adds if the exact model answers the rows that are not certified.",
         metavar="K|auto",
@@ -42,7 +42,7 @@ class ApproximateOptions(Seeded, Bounded):
     )
     cells: int | str | None = option(
         None,
-        WholeOrAuto(1, MOST_CELLS),
+        WholeOr("auto", most=MOST_CELLS),
         "Expand about N centers, for large gamma; a row uses the nearest. auto: 1 or 64.",
         shown="1; or 64 if `order` is not given either and 1 exceeds `max_diff`",
     )

@@ -8,6 +8,7 @@ import numpy as np
 
 from svmfast.figures import Figures, figure
 from svmfast.methods.common.equal_rows import FREQUENT, Counted, quantiles
+from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import FloatArray, Rows
@@ -140,7 +141,7 @@ def probabilities_after(exact: Head, made: Head) -> str:
 
 def refit_probabilities(
     exact: KernelExpansion,
-    compressed: KernelExpansion,
+    compressed: Model,
     labelled: tuple[Rows, FloatArray] | None,
     *,
     threads: int,

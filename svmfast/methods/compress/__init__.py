@@ -1,6 +1,7 @@
 """Replace the support vectors of MODEL by a few vectors whose positions are optimized.
 
-The result is a LIBSVM model. The report, on stderr, shows how much it differs from MODEL on held-out rows.
+The result is a LIBSVM model unless a metric is learned. The report, on stderr, shows how much it differs from
+MODEL on held-out rows.
 Exit status 1: no model smaller than MODEL meets the limits; nothing was written.
 """
 
@@ -8,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 from svmfast.errors import OptionError
 from svmfast.methods.method import Input, Method
 from svmfast.options import Bounded, Seeded, option
-from svmfast.values import Bytes, Choice, Share, Switch, Whole
+from svmfast.values import Bytes, Choice, Share, Switch, Whole, WholeOr
 
 #: Default limit on the rows of data that are used.
 MOST_ROWS = 60_000
 #: Options that set the size.
-TARGETS = ("sv", "ratio", "max_diff", "max_bytes")
+TARGETS = ("sv", "ratio", "max_diff", "max_bytes", "max_flash")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +38,12 @@ class CompressOptions(Seeded, Bounded):
     max_bytes: int | None = option(
         None, Bytes(), "Find the largest number whose file is at most this large.", metavar="32k"
     )
+    max_flash: int | None = option(
+        None,
+        Bytes(),
+        "The same for the tables of the model in C, which export writes, in single precision.",
+        metavar="64k",
+    )
     rows: int | None = option(
         None,
         Whole(1),
@@ -49,15 +57,27 @@ class CompressOptions(Seeded, Bounded):
         "Initial vectors: k-means centers of the support vectors, or those that LARS selects; auto tries "
         "both if LARS fits, and keeps the better on held-out rows.",
     )
+    metric: Any = option(
+        "none",
+        WholeOr("none", "auto", "full"),
+        "Learn a linear map of the rows, and keep vectors in its coordinates, of which fewer suffice (rbf): "
+        "N coordinates, or full, as many as columns. auto tries several numbers and no map, and keeps what "
+        "is best on held-out rows. With a map, the model is a file of svmfast, not of LIBSVM.",
+    )
     select_only: bool = option(False, Switch(), "Do not move the initial vectors (the baseline).")
     iterations: int = option(800, Whole(0), "Maximum number of L-BFGS steps.")
 
     def check(self, given: Collection[str]) -> None:
         named = [f"`{name}`" for name in TARGETS if getattr(self, name) is not None]
         if len(named) != 1:
+            every = ", ".join(f"`{name}`" for name in TARGETS[:-1])
             raise OptionError(
-                "give the size by exactly one of `sv`, `ratio`, `max_diff` and `max_bytes`; "
+                f"give the size by exactly one of {every} and `{TARGETS[-1]}`; "
                 f"got {' and '.join(named) or 'none'}"
+            )
+        if self.metric != "none" and (self.select_only or self.start == "lars"):
+            raise OptionError(
+                "with `metric` vectors start from kmeans and are moved; leave out `select_only` and `start`"
             )
 
 

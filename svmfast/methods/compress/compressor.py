@@ -9,6 +9,7 @@ used before, measures the difference between the result and the exact model.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,17 +31,33 @@ from svmfast.methods.compress.data_split import (
     target,
 )
 from svmfast.methods.compress.landmark_start import lars_bytes, start_vectors
-from svmfast.methods.compress.reduced_set import Optimized, ReducedSet, allocate, optimize, solve_coefficients
+from svmfast.methods.compress.metric import DENSE_SHARE, Metric, has_metric, initial_metrics, matrix_of
+from svmfast.methods.compress.reduced_set import (
+    ROUND,
+    Optimized,
+    ReducedSet,
+    allocate,
+    optimize,
+    solve_coefficients,
+)
 from svmfast.methods.compress.report import CompressReport, compared
 from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
+from svmfast.models.mapped import MappedModel
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.arithmetic import eight_digits
 
+#: A LIBSVM model or, with a metric, one behind a map.
+Compressed = KernelExpansion | MappedModel
+#: How a start finds vectors, and the number of coordinates of a metric.
+Start = tuple[str, int | None]
+
 
 def rounded(reduced: ReducedSet) -> ReducedSet:
-    """Round the vectors to the 8 digits of LIBSVM's files, so that saving does not change the model."""
-    return replace(reduced, vectors=eight_digits(reduced.vectors))
+    """Round the numbers as files have them, vectors to LIBSVM's 8 digits, so that saving changes nothing."""
+    metric = reduced.metric and reduced.metric.rounded()
+    return replace(reduced, vectors=eight_digits(reduced.vectors), metric=metric)
 
 
 def collapsed(model: KernelExpansion, split: DataSplit, count: int) -> ReducedSet | None:
@@ -57,11 +74,16 @@ def collapsed(model: KernelExpansion, split: DataSplit, count: int) -> ReducedSe
     return ReducedSet(vectors, coef, model.rho, np.full(len(sizes), width))
 
 
-def as_model(model: KernelExpansion, columns: NDArray[np.int32], reduced: ReducedSet) -> KernelExpansion:
-    """Make a LIBSVM model with the head and kernel of `model`; `columns` are the original columns."""
-    rows = Rows.from_dense(reduced.vectors)
+def as_model(
+    model: KernelExpansion,
+    columns: NDArray[np.int32],
+    reduced: ReducedSet,
+    origin: Mapping[str, str],
+) -> Compressed:
+    """Make a model with the head and kernel of `model`; `columns` are the original columns."""
+    rows, metric, kernel = Rows.from_dense(reduced.vectors), reduced.metric, model.kernel
     width = max(model.sv.n_columns, int(columns[-1]) + 1 if len(columns) else 0)
-    sv = rows.renumbered(columns[rows.indices].astype(np.int32), width)
+    sv = rows if metric is not None else rows.renumbered(columns[rows.indices].astype(np.int32), width)
     coef, sizes = reduced.coef, model.nr_sv
     if sizes is not None and len(reduced.sizes) > 1:
         sizes = reduced.sizes
@@ -72,12 +94,22 @@ def as_model(model: KernelExpansion, columns: NDArray[np.int32], reduced: Reduce
         first = int(np.count_nonzero(coef[0] > 0))
         sv, coef = sv.take(order), np.ascontiguousarray(coef[:, order])
         sizes = np.array([first, len(order) - first])
-    return KernelExpansion(model.head, model.kernel, sv, coef, reduced.rho, sizes)
+    made = KernelExpansion(model.head, kernel if metric is None else ROUND, sv, coef, reduced.rho, sizes)
+    if metric is None:
+        return made
+    w, center = metric.map.astype(np.float32), metric.center.astype(np.float32)
+    return MappedModel(made, width, columns.astype(np.int64), w, center, origin)
 
 
-def bytes_each(width: int, functions: int) -> int:
-    """Estimate the text of a vector: about 13 characters for a value and its index, 20 for a coefficient."""
-    return 13 * width + 20 * functions
+def with_head(model: Compressed, head: Head) -> Compressed:
+    if isinstance(model, MappedModel):
+        return replace(model, model=replace(model.model, head=head))
+    return replace(model, head=head)
+
+
+def bytes_each(options: CompressOptions, width: int, functions: int) -> int:
+    """Estimate the bytes of a vector: 4 a number in C, in text 13 for a value and 20 for a coefficient."""
+    return 4 * (width + functions) if options.max_flash else 13 * width + 20 * functions
 
 
 def vectors_for(model: KernelExpansion, options: CompressOptions, *, from_data: bool) -> int:
@@ -86,11 +118,13 @@ def vectors_for(model: KernelExpansion, options: CompressOptions, *, from_data: 
     if model.kernel.kind == "linear" or options.max_diff is not None:
         return n  # a linear kernel needs the sums of all; the search may need up to half of the vectors
     size = options.sv or round((options.ratio or 0) * n)
-    if options.max_bytes is not None:
-        size = options.max_bytes // bytes_each(model.n_features, len(model.sv_coef))
+    if limit := options.max_bytes or options.max_flash:
+        size = limit // bytes_each(options, model.n_features, len(model.sv_coef))
     return max(LEAST_DRAWN if from_data else ENOUGH_ROWS, DRAWN_FOR_EACH * size)
 
 
+#: Ranks of metrics that ``auto`` tries, and the most columns for which it tries all.
+RANKS, MOST_FULL = (8, 16, 24, 32), 64
 #: Iterations after which ``auto`` compares its starts.
 PROBE_ITERATIONS = 60
 #: LARS squares a Gram matrix, which takes minutes for a class with more support vectors than this.
@@ -98,7 +132,10 @@ _AUTO_LARS_LIMIT = 6000
 
 
 class Compressor:
-    """Compresses a model to any size, on given rows; `labels` serve to refit the probabilities."""
+    """Compresses a model to any size, on given rows; `labels` serve to refit the probabilities.
+
+    `origin` is what files with a metric say about their origin.
+    """
 
     def __init__(
         self,
@@ -106,18 +143,26 @@ class Compressor:
         data: Rows | None = None,
         labels: FloatArray | None = None,
         options: CompressOptions | None = None,
+        origin: Mapping[str, str] | None = None,
         *,
         threads: int = 1,
         progress: Progress = silent,
     ) -> None:
         self.model, self.options, self.threads = model, options or CompressOptions(), threads
+        self._origin = origin or {}
         if model.kernel.kind == "precomputed":
             raise UnsupportedError(
                 "a precomputed kernel is not a function of vectors", "compress needs a kernel of features"
             )
         if not len(model.sv) or not model.head.n_functions:
             raise UnsupportedError("the model has no support vectors", "there is nothing to compress")
+        if self.options.metric not in ("none", "auto") and not has_metric(model.kernel):
+            raise UnsupportedError(
+                f"no metric is learned for a {model.kernel.kind} kernel", "leave `metric` out"
+            )
         self._notes: list[str] = []
+        #: The only starts still to try.
+        self._settled: list[Start] = []
         if data is not None and not len(data):
             data = None
         if data is None:
@@ -149,7 +194,7 @@ class Compressor:
         sizes = class_sizes(self.model)
         return 1 if len(sizes) == 1 else int(np.count_nonzero(sizes))
 
-    def compress(self, count: int, *, progress: Progress = silent) -> tuple[KernelExpansion, CompressReport]:
+    def compress(self, count: int, *, progress: Progress = silent) -> tuple[Compressed, CompressReport]:
         """Make a model of `count` support vectors (below the model's own number) and its report."""
         notes = list(self._notes)
         if count < self.smallest:
@@ -157,19 +202,21 @@ class Compressor:
                 f"{count} support vectors are too few for {self.smallest} classes, which need one each"
             )
         reduced, how = self._find(count, progress)
-        compressed = as_model(self.model, self.split.columns, self._with_best_coefficients(reduced))
+        compressed = as_model(
+            self.model, self.split.columns, self._with_best_coefficients(reduced), self._origin
+        )
         progress(0, None, "error on held-out rows")
         head, probabilities = refit_probabilities(
             self.model, compressed, self._labelled, threads=self.threads, notes=notes
         )
-        compressed = replace(compressed, head=head)
+        compressed = with_head(compressed, head)
         (statement, kept), (choosing, kept_choosing) = (
             compared(self.model, compressed, self.split, part, self.threads)
             for part in (self.split.state, self.split.choose)
         )
         return compressed, CompressReport(
             **how,
-            support_vectors=len(compressed.sv),
+            support_vectors=len(reduced),
             source_support_vectors=len(self.model.sv),
             vectors_used=len(self.split.sv),
             rows_fitted=int(self.split.fit.times.sum()),
@@ -191,25 +238,62 @@ class Compressor:
         sums = collapsed(self.model, self.split, count)
         if sums is not None:
             return sums, {"method": "collapse", "start": "collapse", "stopped": "exact"}
-        self._check_memory(count)
-        sizes, limit = allocate(count, class_sizes(self.model)), self.options.iterations
-        tried: dict[str, ReducedSet] = {}
-        for name in self._start_names():
-            progress(0, None, f"{name} start")
-            tried[name] = self._start(name, sizes)
+        limit = self.options.iterations
+        tried: dict[Start, ReducedSet] = {}
+        for name, rank in self._settled or self._starts():
+            shown = f"{name} start" if rank is None else f"metric of {rank} coordinates"
+            progress(0, None, shown)
+            size = self._count_for(rank, count)
+            if not size:
+                continue
+            self._check_memory(size, rank)
+            sizes = allocate(size, class_sizes(self.model))
+            tried[name, rank] = self._start(name, sizes) if rank is None else self._mapped_start(rank, sizes)
         spent = min(PROBE_ITERATIONS, limit) if len(tried) > 1 and not self.options.select_only else 0
         if spent:
-            tried = {name: self._moved(start, spent, progress).reduced for name, start in tried.items()}
-        errors = [self._choosing_error(start) for start in tried.values()] if len(tried) > 1 else [0.0]
-        best = list(tried)[int(np.nan_to_num(errors, nan=np.inf).argmin())]
+            tried = {key: self._moved(start, spent, progress).reduced for key, start in tried.items()}
+        best = list(tried)[self._best(list(tried.values()))]
+        start = {"start": best[0], "metric": best[1]}
         if self.options.select_only:
-            return tried[best], {"method": "selection", "start": best, "stopped": "not moved"}
+            return tried[best], {"method": "selection", "stopped": "not moved", **start}
+        if self.options.max_bytes or self.options.max_flash:  # the others of the search have about this size
+            self._settled = [best] if self.options.metric == "auto" else []
         moved = self._moved(tried[best], limit - spent, progress)
-        how = {"method": "reduced set", "start": best, "iterations": spent + moved.iterations}
-        return moved.reduced, {**how, "stopped": moved.stopped}
+        how = {"method": "reduced set", "iterations": spent + moved.iterations, "stopped": moved.stopped}
+        return moved.reduced, {**how, **start}
 
     def _moved(self, start: ReducedSet, iterations: int, progress: Progress) -> Optimized:
         return optimize(self.fit, start, self.choose, max_iterations=iterations, progress=progress)
+
+    def _starts(self) -> list[Start]:
+        """The starts to try."""
+        asked, d = self.options.metric, self.split.width
+        ranks = [d] if asked == "full" else [min(asked, d)] if isinstance(asked, int) else []
+        own: list[Start] = [] if ranks else [(name, None) for name in self._start_names()]
+        if asked == "auto" and has_metric(self.model.kernel):
+            ranks = [r for r in RANKS if r < d] + [d] * (d <= MOST_FULL)
+        return [*own, *(("kmeans", rank) for rank in ranks)]
+
+    def _count_for(self, rank: int | None, count: int) -> int:
+        """How many vectors with a metric take as many bytes as `count` without, if bytes are limited."""
+        options, d, functions = self.options, self.split.width, len(self.model.sv_coef)
+        if rank is None or not (options.max_bytes or options.max_flash):
+            return count
+        left = count * bytes_each(options, d, functions) - 4 * d * (rank + (1 if options.max_flash else 3))
+        most = min(len(self.model.sv) - 1, len(self.split.sv))
+        found = min(most, left // bytes_each(options, rank, functions))
+        # None if the map takes all of them, and others can be tried.
+        return found if found >= self.smallest else 0 if options.metric == "auto" else self.smallest
+
+    def _mapped_start(self, rank: int, sizes: NDArray[np.int64]) -> ReducedSet:
+        """The best start with a metric of this rank."""
+        metrics = initial_metrics(self.fit, self.split, rank, self.options.seed)
+        starts = [self._start("kmeans", sizes, metric) for metric in metrics]
+        return starts[self._best(starts)]
+
+    def _best(self, starts: Sequence[ReducedSet]) -> int:
+        errors = [self._choosing_error(start) for start in starts] if len(starts) > 1 else [0.0]
+        return int(np.nan_to_num(errors, nan=np.inf).argmin())
 
     def _start_names(self) -> list[str]:
         if self.options.start != "auto":
@@ -235,32 +319,34 @@ class Compressor:
         share = np.divide(squared, squared + f * f, out=np.zeros_like(r), where=r != 0)
         return float(np.average(share.mean(axis=1), weights=self.choosing.times))
 
-    def _start(self, name: str, sizes: NDArray[np.int64]) -> ReducedSet:
-        options, model = self.options, self.model
+    def _start(self, name: str, sizes: NDArray[np.int64], metric: Metric | None = None) -> ReducedSet:
+        options, kernel, sv, width = self.options, self.model.kernel, self.split.sv, self.split.width
+        if metric is not None:
+            kernel, sv, width = ROUND, metric(matrix_of(sv, width)), len(metric.map)
         edge = np.concatenate([[0], np.cumsum(self.split.sv_sizes)])
         parts = []
         for g, size in enumerate(sizes):
             own = slice(int(edge[g]), int(edge[g + 1]))
             vectors = start_vectors(
                 name,
-                model.kernel,
-                self.split.sv[own],
+                kernel,
+                sv[own],
                 np.ascontiguousarray(self.split.sv_coef[:, own]),
                 int(size),
-                n_columns=self.split.width,
+                n_columns=width,
                 seed=options.seed,
                 memory=options.memory,
             )
             parts.append(vectors)
-        return solve_coefficients(self.fit, np.vstack(parts), sizes)
+        return solve_coefficients(self.fit, np.vstack(parts), sizes, metric)
 
     def _with_best_coefficients(self, reduced: ReducedSet) -> ReducedSet:
         """Round the vectors as in a file, and use least-squares coefficients if they are better."""
         reduced = rounded(reduced)
-        solved = solve_coefficients(self.fit, reduced.vectors, reduced.sizes)
+        solved = solve_coefficients(self.fit, reduced.vectors, reduced.sizes, reduced.metric)
         return solved if self.choose.error(solved) <= self.choose.error(reduced) else reduced
 
-    def _check_memory(self, count: int) -> None:
+    def _check_memory(self, count: int, rank: int | None) -> None:
         needed = lars_bytes(int(self.split.sv_sizes.max()), self.split.width)
         if self.options.start == "lars" and needed > self.options.memory:
             raise MemoryLimitError(
@@ -269,9 +355,12 @@ class Compressor:
                 self.options.memory,
                 "raise `memory`, or start from kmeans",
             )
-        numbers = count * (self.split.width + self.model.sv_coef.shape[0])
+        rows, d = self.split.fit.rows, self.split.width
+        numbers = count * ((rank or d) + self.model.sv_coef.shape[0]) + (rank or 0) * d
         # L-BFGS keeps 2 x 20 corrections; there are 16 partial sums and a few working copies.
-        needed = 8 * (numbers * 64 + self.split.fit.rows.nnz * 2 + self.fit.values.size * 6)
+        needed = 8 * (numbers * 64 + rows.nnz * 2 + self.fit.values.size * 6)
+        if rank is not None:  # mapped rows, dense rows, squares of the columns
+            needed += 8 * (4 * len(rows) * rank + len(rows) * d * (rows.density > DENSE_SHARE) + 4 * d * d)
         if needed > self.options.memory:
             raise MemoryLimitError(
                 f"moving {count:,} vectors of {self.split.width:,} features",

@@ -16,18 +16,23 @@ class: these decide its label, and the training of the other pairs did not see r
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmfast import _core
+from svmfast.caches import cached
 from svmfast.errors import OptionError
 from svmfast.kernels import NATIVE_KINDS, DecisionEngine, Kernel
+from svmfast.methods.compress.metric import Metric, matrix_of
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.ridge import solve_with_ridge
 from svmfast.threads import interruptible, map_in_threads, one_blas_thread
 
+#: The kernel in the coordinates of a metric.
+ROUND = Kernel("rbf", 1.0)
 #: Tikhonov term of the least squares problem, relative to the mean of the diagonal. It keeps coefficients
 #: finite if vectors coincide, and is far below the precision of a model file.
 _RIDGE = 1e-10
@@ -45,9 +50,17 @@ class ReducedSet:
     rho: FloatArray
     #: (k,) number of vectors of each class for k > 2; otherwise (1,).
     sizes: NDArray[np.int64]
+    #: If there is one, the vectors are in its coordinates, and the kernel is exp(-distance^2).
+    metric: Metric | None = None
 
     def __len__(self) -> int:
         return len(self.vectors)
+
+    @property
+    def arrays(self) -> list[FloatArray]:
+        """What is optimized."""
+        arrays = [self.vectors, self.coef, self.rho]
+        return arrays if self.metric is None else [*arrays, self.metric.map]
 
 
 class Target:
@@ -89,17 +102,43 @@ class Target:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def gradient(self, reduced: ReducedSet) -> tuple[float, FloatArray, FloatArray, FloatArray]:
-        given = reduced.vectors, reduced.coef, reduced.rho, reduced.sizes, self.kernel.gamma
-        return self._native.evaluate(*given, np.zeros((0, 2), np.int64), self.threads)[:4]
+    def within(self, metric: Metric | None) -> Target:
+        """The same target for mapped rows."""
+        if metric is None:
+            return self
+        given = self.winner, self.values, self.weight
+        return Target(ROUND, metric(self.matrix), len(metric.map), *given, threads=self.threads)
+
+    def gradient(self, reduced: ReducedSet) -> tuple[float, list[FloatArray]]:
+        """E, and its gradient by each of `reduced.arrays`."""
+        metric = reduced.metric
+        here = self.within(metric)
+        given = reduced.vectors, reduced.coef, reduced.rho, reduced.sizes, here.kernel.gamma
+        none, mapped = np.zeros((0, 2), np.int64), metric is not None
+        value, *found, _, by_rows = here._native.evaluate(*given, none, mapped, self.threads)
+        if metric is not None:
+            pull = by_rows[:, :-1] - by_rows[:, -1:] * here.rows.to_dense(here.n_columns)
+            found.append((self.matrix.T @ pull).T - np.outer(pull.sum(axis=0), metric.center))
+        return value, found
+
+    @cached
+    def matrix(self) -> Any:
+        """The rows as a matrix."""
+        return matrix_of(self.rows, self.n_columns)
+
+    @property
+    def mean(self) -> FloatArray:
+        """The mean row."""
+        return np.bincount(self.rows.indices, self.rows.values, self.n_columns) / max(1, len(self))
 
     def decisions(self, reduced: ReducedSet) -> FloatArray:
         """The expansion's decision values ``(n, width)`` for the functions of each row's winner."""
-        k = len(reduced.sizes)
+        k, metric = len(reduced.sizes), reduced.metric
         nr_sv = reduced.sizes if k > 1 else None
         vectors = Rows.from_dense(reduced.vectors)
-        engine = DecisionEngine(self.kernel, vectors, reduced.coef, reduced.rho, nr_sv)
-        values = engine.decision_values(self.rows, threads=self.threads)
+        kernel, rows = (self.kernel, self.rows) if metric is None else (ROUND, metric(self.matrix))
+        engine = DecisionEngine(kernel, vectors, reduced.coef, reduced.rho, nr_sv)
+        values = engine.decision_values(rows, threads=self.threads)
         if k == 1:
             return values
         number = np.zeros((k, k), np.int64)
@@ -113,13 +152,15 @@ class Target:
         return float(np.sum(self.weight * residual * residual)) / self.total_weight
 
 
-def solve_coefficients(target: Target, vectors: FloatArray, sizes: NDArray[np.int64]) -> ReducedSet:
+def solve_coefficients(
+    target: Target, vectors: FloatArray, sizes: NDArray[np.int64], metric: Metric | None = None
+) -> ReducedSet:
     """Find the coefficients and offsets for these vectors that minimize E exactly.
 
     Each function has its own coefficients, so the problem splits into one per function, with (vectors + 1)
     unknowns (for a pair: the vectors of both classes). Each is solved by Cholesky from the normal equations.
     """
-    groups, m = len(sizes), len(vectors)
+    target, groups, m = target.within(metric), len(sizes), len(vectors)
     edge = np.concatenate([[0], np.cumsum(sizes)])
     parts = [np.arange(edge[g], edge[g + 1]) for g in range(groups)]
     pairs = [(i, j) for i in range(groups) for j in range(i + 1, groups)] or [(0, 0)]
@@ -161,7 +202,7 @@ def solve_coefficients(target: Target, vectors: FloatArray, sizes: NDArray[np.in
         for (i, j), solution in zip(pairs, solved, strict=True):
             coef[j - 1, edge[i] : edge[i + 1]] = solution[: sizes[i]]
             coef[i, edge[j] : edge[j + 1]] = solution[sizes[i] : -1]
-    return ReducedSet(np.ascontiguousarray(vectors), coef, rho, sizes)
+    return ReducedSet(np.ascontiguousarray(vectors), coef, rho, sizes, metric)
 
 
 def _solve(normal: FloatArray, right: FloatArray) -> FloatArray:
@@ -214,29 +255,30 @@ class Variables:
     """A reduced set as one array: vectors in units of the kernel's width, the others of their RMS."""
 
     def __init__(self, target: Target, start: ReducedSet) -> None:
-        kernel = target.kernel
+        kernel, metric = target.kernel if start.metric is None else ROUND, start.metric
         rbf = kernel.kind == "rbf" and kernel.gamma > 0
-        self.start = start
-        self.unit = 1 / np.sqrt(2 * kernel.gamma) if rbf else _rms(start.vectors)
-        self.scale = _rms(start.coef)
-        self._ends = start.vectors.size, start.vectors.size + start.coef.size
+        unit, scale = 1 / np.sqrt(2 * kernel.gamma) if rbf else _rms(start.vectors), _rms(start.coef)
+        self.start, self.units = start, [unit, scale, scale]
+        if metric is not None:
+            center, mean = metric.center, target.mean
+            square = float(target.rows.squared_norms().mean() + center @ (center - 2 * mean))
+            self.units.append(1 / np.sqrt(2 * square) if square > 0 else 1.0)
 
-    def pack(self, reduced: ReducedSet) -> FloatArray:
-        vectors, scale = reduced.vectors.ravel() / self.unit, self.scale
-        return np.concatenate([vectors, reduced.coef.ravel() / scale, reduced.rho / scale])
+    def pack(self, arrays: list[FloatArray]) -> FloatArray:
+        return np.concatenate([one.ravel() / unit for one, unit in zip(arrays, self.units, strict=True)])
 
     def unpack(self, x: FloatArray) -> ReducedSet:
-        vectors, coef, rho = x[: self._ends[0]], x[self._ends[0] : self._ends[1]], x[self._ends[1] :]
-        return replace(
-            self.start,
-            vectors=np.multiply(vectors.reshape(self.start.vectors.shape), self.unit),
-            coef=np.multiply(coef.reshape(self.start.coef.shape), self.scale),
-            rho=np.multiply(rho, self.scale),
-        )
+        before = self.start.arrays
+        parts = np.split(x, np.cumsum([one.size for one in before])[:-1])
+        found = [
+            np.multiply(part.reshape(old.shape), unit)
+            for part, old, unit in zip(parts, before, self.units, strict=True)
+        ]
+        metric = self.start.metric and replace(self.start.metric, map=found[3])
+        return replace(self.start, vectors=found[0], coef=found[1], rho=found[2], metric=metric)
 
-    def gradient(self, by_vectors: FloatArray, by_coef: FloatArray, by_rho: FloatArray) -> FloatArray:
-        by_vectors *= self.unit
-        return np.concatenate([by_vectors.ravel(), by_coef.ravel() * self.scale, by_rho * self.scale])
+    def gradient(self, arrays: list[FloatArray]) -> FloatArray:
+        return np.concatenate([one.ravel() * unit for one, unit in zip(arrays, self.units, strict=True)])
 
 
 class EarlyStop:
@@ -281,8 +323,8 @@ def optimize(
     first_value = 0.5 * target.error(start) * target.total_weight or 1.0
 
     def fun(x: FloatArray) -> tuple[float, FloatArray]:
-        value, by_vectors, by_coef, by_rho = target.gradient(variables.unpack(x))
-        return value / first_value, variables.gradient(by_vectors, by_coef, by_rho) / first_value
+        value, found = target.gradient(variables.unpack(x))
+        return value / first_value, variables.gradient(found) / first_value
 
     def callback(x: FloatArray) -> None:
         nonlocal iterations
@@ -295,9 +337,8 @@ def optimize(
     options |= {"maxiter": max_iterations, "maxfun": 4 * max_iterations + 20}
     try:
         with one_blas_thread():
-            result = minimize(
-                fun, variables.pack(start), jac=True, method="L-BFGS-B", callback=callback, options=options
-            )
+            x = variables.pack(start.arrays)
+            result = minimize(fun, x, jac=True, method="L-BFGS-B", callback=callback, options=options)
         best.check(variables.unpack(result.x), iterations)
         stopped = "converged" if iterations < max_iterations else "limit"
     except _StoppedEarly:

@@ -10,6 +10,7 @@ from svmfast.class_scores import KeptLabels, class_scores
 from svmfast.figures import Figures, figure
 from svmfast.methods.common.error_statement import ErrorStatement
 from svmfast.methods.compress.data_split import Answered, DataSplit
+from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 
 
@@ -32,7 +33,9 @@ class CompressReport(Figures):
     )
     support_vectors: int = figure("Support vectors of the model.")
     bytes: int | None = figure("Size of the file written.", default=None)
+    table_bytes: int | None = figure("Bytes of the tables in C that `max_flash` limits.", default=None)
     start: str = figure("The start that was taken, or `collapse`.")
+    metric: int | None = figure("Number of coordinates of the learned metric.", default=None)
     iterations: int = figure("Iterations of the optimiser from that start.", default=0)
     stopped: str = figure(
         "Why it stopped: `held-out` (no improvement for some time), `converged` or `limit`; `exact` or `not "
@@ -60,6 +63,10 @@ class CompressReport(Figures):
         if self.bytes is not None and self.source_bytes is not None:
             factor = self.source_bytes / self.bytes
             lines.append(f"bytes        {self.source_bytes:,} -> {self.bytes:,} ({factor:.1f}x smaller)")
+        if self.table_bytes is not None:
+            lines.append(f"tables in C  {self.table_bytes:,} bytes")
+        if self.metric is not None:
+            lines.append(f"metric       a linear map to {self.metric:,} coordinates")
         if self.vectors_used < n:
             lines.append(f"sample       {self.vectors_used:,} of the {n:,} support vectors")
         lines.append(f"rows         {self.rows_fitted:,} fitted, {self.rows_choosing:,} for choices")
@@ -79,7 +86,7 @@ class CompressReport(Figures):
 
 
 def compared(
-    exact: KernelExpansion, compressed: KernelExpansion, split: DataSplit, part: Answered, threads: int
+    exact: KernelExpansion, compressed: Model, split: DataSplit, part: Answered, threads: int
 ) -> tuple[ErrorStatement, KeptLabels]:
     """Compare on a part of the rows and the frequent rows; how many distinct rows keep each label."""
     columns, head, both = split.columns, exact.head, split.with_frequent(part)

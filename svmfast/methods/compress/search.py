@@ -13,11 +13,15 @@ from svmfast.errors import NothingFitsError
 from svmfast.methods.candidates import Candidate, CandidateRequest, NotTried
 from svmfast.methods.common.error_statement import ErrorStatement
 from svmfast.methods.compress import CompressOptions
-from svmfast.methods.compress.compressor import Compressor, bytes_each
+from svmfast.methods.compress.compressor import Compressed, Compressor, bytes_each
+from svmfast.methods.compress.metric import has_metric
 from svmfast.methods.compress.report import CompressReport
 from svmfast.methods.method import Inputs, Outcome, Setting
+from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
+from svmfast.options import changed_words
 from svmfast.progress import Progress, silent
+from svmfast.solvers.arithmetic import provenance
 from svmfast.solvers.intervals import trials_needed
 
 #: The search for a difference ends when the ratio of the sizes that pass and fail is at most this.
@@ -32,14 +36,14 @@ _ESTIMATED_FROM = 1000
 #: A file that uses at least this share of the limit is large enough.
 _BYTES_USED = 0.95
 
-SizeOf = Callable[[KernelExpansion], int]
-Made = tuple[KernelExpansion, CompressReport]
+SizeOf = Callable[[Model], int]
+Made = tuple[Compressed, CompressReport]
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
     #: None if no model smaller than the exact one is as small or as close as required.
-    model: KernelExpansion | None
+    model: Compressed | None
     #: Of the model, or of the closest one that was tried.
     report: CompressReport
     #: Why there is no model, or empty, and what may help.
@@ -91,7 +95,8 @@ class ExactSize:
 def search(compressor: Compressor, size_of: SizeOf, *, progress: Progress = silent) -> Found:
     """Make the model of the size that one option sets, or explain why none is smaller than the exact one."""
     options, exact, n = compressor.options, compressor.model, len(compressor.model.sv)
-    own, limit, split = ExactSize(exact, size_of), options.max_bytes, compressor.split
+    own, split = ExactSize(exact, size_of), compressor.split
+    limit = options.max_bytes or options.max_flash
     if options.max_diff is not None:
         if not len(split.frequent) and not (len(split.choose) and len(split.state)):
             what = "there are too few distinct rows to hold some out, so `max_diff` cannot be checked"
@@ -116,7 +121,7 @@ def search(compressor: Compressor, size_of: SizeOf, *, progress: Progress = sile
     return Found(
         None,
         found.report,
-        f"the file would grow: {len(found.model.sv):,} dense support vectors take {final:,} bytes, the "
+        f"it would grow: {found.report.support_vectors:,} dense support vectors take {final:,} bytes, the "
         f"model {own.bytes:,}",
         "ask for fewer",
     )
@@ -139,7 +144,10 @@ def _search_difference(
         made, report = tried[count] = compressor.compress(count, progress=progress)
         kept = report.kept_choosing.lost() is None
         return (
-            kept and report.choosing_difference <= limit and len(made.sv) < n and own.exceeds(size_of(made))
+            kept
+            and report.choosing_difference <= limit
+            and report.support_vectors < n
+            and own.exceeds(size_of(made))
         )
 
     size = min(max(round(_FIRST_SHARE * n), smallest), largest)
@@ -164,12 +172,12 @@ def _search_bytes(compressor: Compressor, limit: int, size_of: SizeOf, progress:
     smallest = compressor.smallest
     most = min(len(compressor.model.sv) - 1, len(compressor.split.sv))
     tried: dict[int, Made] = {}
-    each = bytes_each(compressor.split.width, len(compressor.model.sv_coef))
+    each = bytes_each(compressor.options, compressor.split.width, len(compressor.model.sv_coef))
     size = max(smallest, min(limit // each, most))
     fits, too_large = 0, most + 1
     for _ in range(_BYTE_TRIES):
-        made, _ = tried[size] = compressor.compress(size, progress=progress)
-        used = size_of(made)
+        made, report = tried[size] = compressor.compress(size, progress=progress)
+        used, count = size_of(made), report.support_vectors
         if used <= limit:
             fits = size
             if used >= _BYTES_USED * limit:
@@ -178,7 +186,7 @@ def _search_bytes(compressor: Compressor, limit: int, size_of: SizeOf, progress:
             too_large = size
             if size == smallest:
                 raise NothingFitsError(
-                    f"{size} dense support vector{'s take' if size > 1 else ' takes'} {used:,} bytes, "
+                    f"{count} dense support vector{'s take' if count > 1 else ' takes'} {used:,} bytes, "
                     f"more than {limit:,}",
                     "allow more",
                 )
@@ -199,7 +207,8 @@ def _closest(tried: dict[int, Made]) -> Found:
 
 
 def _with_tries(report: CompressReport, tried: dict[int, Made]) -> CompressReport:
-    sizes = tuple((n, one.choosing_difference) for n, (_, one) in sorted(tried.items()))
+    reports = (report for _, (_, report) in sorted(tried.items()))
+    sizes = tuple((one.support_vectors, one.choosing_difference) for one in reports)
     return replace(report, sizes_tried=sizes)
 
 
@@ -212,15 +221,21 @@ SHORT: dict[str, Any] = {"rows": 20_000, "iterations": 300}
 def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
     source, data = inputs.model("model"), inputs["data"]
     exact = cast(KernelExpansion, source.model)
+    origin = None
+    if options.metric != "none":  # LIBSVM's text has no place for it
+        words = " ".join(changed_words(options))
+        origin = provenance("compress", words, options.seed, source.identity)
     compressor = Compressor(
         exact,
         None if data is None else data.rows,
         None if data is None else data.labels,
         options,
+        origin,
         threads=setting.threads,
         progress=setting.progress,
     )
-    found = search(compressor, setting.stored_size, progress=setting.progress)
+    size_of = setting.table_size if options.max_flash else setting.stored_size
+    found = search(compressor, size_of, progress=setting.progress)
     report, limit = found.report, options.max_diff
     if found.model is not None and limit is not None and (doubt := doubtful(report.statement, limit)):
         advice = "ask for less, or give more rows in `data`"
@@ -229,8 +244,11 @@ def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
             found = replace(found, model=None, verdict=doubt, advice=advice)
         else:
             setting.warn(f"{doubt}; {advice}")
-    written = None if found.model is None else setting.stored_size(found.model)
-    report = replace(report, bytes=written, source_bytes=source.n_bytes)
+    if found.model is not None:
+        report = replace(report, bytes=setting.stored_size(found.model))
+        if options.max_flash:
+            report = replace(report, table_bytes=size_of(found.model))
+    report = replace(report, source_bytes=source.n_bytes)
     for note in report.notes:
         setting.note(note)
     if found.model is not None and (lost := report.kept.lost()):
@@ -251,4 +269,9 @@ def candidates(request: CandidateRequest) -> tuple[list[Candidate], list[NotTrie
     if limit := request.max_bytes:
         options = {"max_bytes": limit, **common}
         found.insert(0, Candidate(f"compress-{limit}-bytes", 0, options, ("model", "data"), sized=True))
+        if has_metric(model.kernel):
+            options = {**options, "metric": "auto"}
+            found.append(
+                Candidate(f"compress-{limit}-bytes-metric", 1, options, ("model", "data"), sized=True)
+            )
     return found, []

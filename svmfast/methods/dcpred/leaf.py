@@ -69,8 +69,8 @@ class CellProblem:
         self, at: CellExpansion, cost: float, threads: int = 1
     ) -> tuple[float, FloatArray, FloatArray, FloatArray, float]:
         """Compute E and its gradients with respect to vectors, coefficients, offsets and gamma."""
-        value, by_vectors, by_coef, by_rho, by_gamma = self._native.evaluate(
-            at.vectors, at.coef, at.rho, np.array([at.landmarks]), at.gamma, at.pairs, threads
+        value, by_vectors, by_coef, by_rho, by_gamma, _ = self._native.evaluate(
+            at.vectors, at.coef, at.rho, np.array([at.landmarks]), at.gamma, at.pairs, False, threads
         )
         by_vectors *= cost
         by_coef *= cost
