@@ -102,13 +102,13 @@ class Refit:
             self._hessian += hessian
 
     def _kernel(self, block: TrainingBlock, order: NDArray[np.int64]) -> FloatArray:
-        """Compute the kernel values of rows with all vectors, and a column of 1 for the bias."""
+        """Compute the kernel values of rows with all vectors, and a column of 1 for the bias, and padding."""
         m = len(self._vectors)
         values: FloatArray = _core.rbf_rows(
             block.rows, block.norms, order, self._basis, self._squares, self._options.gamma
         )
         values[:, m] = 1
-        return values[:, : self._size]
+        return values
 
     def _sums(
         self, block: TrainingBlock, order: NDArray[np.int64], theta: FloatArray, part: tuple[int, int]
@@ -116,6 +116,8 @@ class Refit:
         """Sum loss, gradient and Hessian over a part of the rows; those with a positive loss are active."""
         loss, gradient, hessian = 0.0, np.zeros(self._size), np.zeros((self._size, self._size))
         step = 1 + _BLOCK // (1 + self._size)
+        # Of the active rows; memory that is new for every block takes longer than the copy.
+        room = np.empty((min(step, len(order)), self._basis.shape[1]))
         for begin in range(step * part[1], len(order), step * _PARTS):
             rows = order[begin : begin + step]
             key, y = (*part, begin), block.targets[rows]
@@ -127,7 +129,7 @@ class Refit:
                     self._room -= size
                     self._kept[key] = kernel
             with np.errstate(over="ignore", invalid="ignore"):
-                f = kernel @ theta
+                f = kernel[:, : self._size] @ theta
                 if self._options.loss == "hinge":
                     slack, direction = 1 - y * f, -y
                     weight = np.where(y > 0, self._options.weights[1], self._options.weights[0])
@@ -135,11 +137,13 @@ class Refit:
                     slack, direction = np.abs(f - y) - self._options.epsilon, np.where(f > y, 1.0, -1.0)
                     weight = np.ones(len(y))
                 active = np.flatnonzero(slack > 0)
-                kernel, slack, weight = kernel[active], slack[active], weight[active]
+                np.take(kernel, active, axis=0, out=room[: len(active)], mode="clip")
+                kernel, slack, weight = room[: len(active), : self._size], slack[active], weight[active]
                 weighted = weight * slack
                 loss += 0.5 * float(weighted @ slack)
                 gradient += (direction[active] * weighted) @ kernel
-                kernel *= np.sqrt(weight)[:, None]
+                if self._options.weights != (1.0, 1.0):
+                    kernel *= np.sqrt(weight)[:, None]
                 hessian += kernel.T @ kernel
         return loss, gradient, hessian
 

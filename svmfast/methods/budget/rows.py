@@ -155,14 +155,16 @@ class RunRows:
         self, first: int, second: int, working: Prepared, order: IntArray
     ) -> tuple[TrainingBlock, IntArray]:
         """A working set with the targets of two classes, and those of the rows ``order`` to train on."""
-        codes = working.codes[order]
         if not self.options.is_classifier:
             block = TrainingBlock(working.rows, working.norms, working.labels)
-            return block, order[codes != _UNUSED]
+            return block, order[working.codes[order] != _UNUSED]
         targets = working.targets.get(first)
         if targets is None:
             targets = np.where(working.codes == first, 1.0, -1.0)
             if len(self.classes) * len(targets) <= 1 << 24:
                 working.targets[first] = targets
-        mine = (codes == first) | (codes == second)
-        return TrainingBlock(working.rows, working.norms, targets), order[mine]
+        block = TrainingBlock(working.rows, working.norms, targets)
+        if self.counts[[first, second]].sum() == self.source.n_rows:  # two classes, no row held out
+            return block, order
+        codes = working.codes[order]
+        return block, order[(codes == first) | (codes == second)]
