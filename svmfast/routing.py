@@ -18,19 +18,22 @@ class Router:
     """A tree of centers. A row descends from the root to the nearest child until it reaches a leaf, its cell.
 
     `children`, ``(nodes,)``, are their numbers, breadth first from the root; the cells are the leaves in this
-    order. `centers`, ``(nodes - 1, d)``, are those of all nodes but the root.
+    order. `centers`, ``(nodes - 1, d)``, are those of all nodes but the root; `columns`, ascending, are the
+    rows' columns that they have, 0 to d - 1 by default.
     """
 
-    def __init__(self, children: IntArray, centers: FloatArray) -> None:
+    def __init__(self, children: IntArray, centers: FloatArray, columns: IntArray | None = None) -> None:
         self._native = _core.Router(
-            np.ascontiguousarray(children, dtype=np.int64), np.ascontiguousarray(centers, dtype=np.float64)
+            np.arange(centers.shape[1], dtype=np.int32) if columns is None else columns.astype(np.int32),
+            np.ascontiguousarray(children, dtype=np.int64),
+            np.ascontiguousarray(centers, dtype=np.float64),
         )
         self.n_cells = int(self._native.cells)
 
     @classmethod
-    def flat(cls, centers: FloatArray) -> Router:
+    def flat(cls, centers: FloatArray, columns: IntArray | None = None) -> Router:
         """Make the router that finds the nearest of `centers`."""
-        return cls(flat_tree(len(centers)), centers)
+        return cls(flat_tree(len(centers)), centers, columns)
 
     def route(self, rows: Rows, *, threads: int = 1) -> NDArray[np.int32]:
         """Find the cell of each row, ``(n,)`` int32: the nearest center; ties go to the lower index."""

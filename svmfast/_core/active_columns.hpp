@@ -2,7 +2,6 @@
 // number, not to the width: a table where they lie close together, otherwise a binary search.
 #pragma once
 #include <algorithm>
-#include <numeric>
 #include <stdexcept>
 #include <vector>
 
@@ -26,13 +25,6 @@ class ActiveColumns {
         if (width > TABLE_WIDTH * n + TABLE_ALWAYS) return;
         table.assign(width, -1);
         for (std::size_t i = 0; i < n; ++i) table[columns[i]] = static_cast<std::int32_t>(i);
-    }
-
-    // The columns 0, 1, ... n - 1.
-    static ActiveColumns first(std::size_t n) {
-        std::vector<std::int32_t> all(n);
-        std::iota(all.begin(), all.end(), 0);
-        return ActiveColumns(std::move(all));
     }
 
     // The same from columns in any order, possibly repeated.
@@ -73,6 +65,21 @@ class ActiveColumns {
     std::int32_t position(std::int32_t column) const {
         const std::size_t c = static_cast<std::uint32_t>(column);
         return c < table.size() ? table[c] : table.empty() ? searched(column) : -1;
+    }
+
+    // Calls put(place, row, entry) for the entries of rows first .. first + count, column by column; returns where each
+    // column's places start, and the end.
+    template <class Put>
+    std::vector<std::int64_t> each_by_column(const Csr &rows, std::size_t first, std::size_t count, Put &&put) const {
+        std::vector<std::int64_t> start(size() + 1, 0);
+        for (std::int64_t k = rows.indptr[first]; k < rows.indptr[first + count]; ++k)
+            ++start[position(rows.indices[k]) + 1];
+        for (std::size_t f = 0; f < size(); ++f) start[f + 1] += start[f];
+        std::vector<std::int64_t> next(start);
+        for (std::size_t i = 0; i < count; ++i)
+            for (std::int64_t k = rows.indptr[first + i]; k < rows.indptr[first + i + 1]; ++k)
+                put(static_cast<std::size_t>(next[position(rows.indices[k])]++), i, k);
+        return start;
     }
 
   private:

@@ -173,12 +173,7 @@ void bind_expansions(nb::module_ &m) {
     nb::class_<DecisionSums>(m, "DecisionSums")
         .def(nb::init<int, double, double, int, const SparseRows &, In2<double>, In1<double>, In1<std::int64_t>>(),
              nb::keep_alive<1, 6>(), nb::keep_alive<1, 7>())
-        .def(
-            "decide",
-            [](DecisionSums &sums, const SparseRows &rows, bool libsvm_order, Threads threads) {
-                return sums.decide(rows, libsvm_order ? Order::libsvm : Order::where_needed, threads);
-            },
-            "rows"_a, "libsvm_order"_a, "threads"_a, unlocked)
+        .def("decide", &DecisionSums::decide, "rows"_a, "libsvm_order"_a, "threads"_a, unlocked)
         .def("double_values", &DecisionSums::double_values, unlocked)
         .def("labels", &DecisionSums::labels, unlocked)
         .def("single_values", &DecisionSums::single_values, unlocked)
@@ -193,7 +188,7 @@ void bind_expansions(nb::module_ &m) {
 void bind_routed(nb::module_ &m) {
     using Sizes = In1<std::int64_t>;
     nb::class_<Router>(m, "Router")
-        .def(nb::init<Sizes, In2<double>>())
+        .def(nb::init<In1<std::int32_t>, Sizes, In2<double>>())
         .def("route", nb::overload_cast<const SparseRows &, Threads>(&Router::route, nb::const_), unlocked)
         .def_prop_ro("cells", &Router::cells);
     nb::class_<CellSums>(m, "CellSums")
@@ -228,8 +223,7 @@ void bind_polynomials(nb::module_ &m) {
                 if (single) std::apply([&](auto... part) { narrow = SinglePolynomials{part...}; }, *single);
                 return self.values(rows, bounds, narrow, threads);
             },
-            "rows"_a, "bounds"_a, "single"_a.none(), "threads"_a, unlocked)
-        .def("nearest", &PolynomialValues::nearest, unlocked);
+            "rows"_a, "bounds"_a, "single"_a.none(), "threads"_a, unlocked);
 }
 
 // --- training ------------------------------------------------------------------------------------------------------

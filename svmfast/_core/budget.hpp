@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "aligned.hpp"
 #include "arrays.hpp"
 #include "dispatch.hpp"
 #include "math.hpp"

@@ -22,18 +22,6 @@ constexpr std::size_t LANES_COST = 10;
 // The power of two next to a number.
 double power_of_two(double x) { return x > 0 && std::isfinite(x) ? std::exp2(std::floor(std::log2(x))) : 1; }
 
-void pack_lists(Cell &cell, const Csr &landmarks, const std::int64_t *start) {
-    const std::size_t nnz = start[cell.m] - start[0];
-    cell.features = ActiveColumns::of(landmarks.indices + start[0], nnz);
-    cell.list_start.assign(cell.features.size() + 1, 0);
-    cell.list_landmark.resize(nnz);
-    cell.exact.list_value.resize(nnz);
-    cell.single.list_value.resize(nnz);
-    for (std::int64_t k = start[0]; k < start[cell.m]; ++k)
-        ++cell.list_start[cell.features.position(landmarks.indices[k]) + 1];
-    for (std::size_t f = 0; f < cell.features.size(); ++f) cell.list_start[f + 1] += cell.list_start[f];
-}
-
 void pack_landmarks(const Cells &e, Cell &cell, std::size_t at, const Csr &landmarks) {
     const std::size_t m = cell.m;
     const std::int64_t *start = landmarks.indptr + at;
@@ -42,26 +30,34 @@ void pack_landmarks(const Cells &e, Cell &cell, std::size_t at, const Csr &landm
     CellNumbers<float> &single = cell.single;
     exact.landmarks = {cell.listed ? 0 : e.columns, m};
     single.landmarks = {cell.listed ? 0 : e.columns, m};
-    if (cell.listed) pack_lists(cell, landmarks, start);
-    std::vector<std::int64_t> next(cell.list_start);
     cell.max_norm = 0;
     double largest = 0;
-    for (std::size_t j = 0; j < m; ++j) {
-        double norm = 0;
-        for (std::int64_t k = start[j]; k < start[j + 1]; ++k) {
-            const double u = landmarks.values[k], value = 2 * cell.gamma * LOG2_E * u, narrow = value / e.factor;
-            norm += u * u;
-            largest = std::max(largest, std::fabs(narrow));
-            if (cell.listed) {
-                const std::int64_t to = next[cell.features.position(landmarks.indices[k])]++;
+    // Calls put(k, value in double precision, in single precision) for the entry k of a landmark.
+    const auto scaled = [&](std::int64_t k, auto &&put) {
+        const double value = 2 * cell.gamma * LOG2_E * landmarks.values[k], narrow = value / e.factor;
+        largest = std::max(largest, std::fabs(narrow));
+        put(value, static_cast<float>(narrow));
+    };
+    if (cell.listed) {
+        cell.features = ActiveColumns::of(landmarks.indices + start[0], start[m] - start[0]);
+        cell.list_landmark.resize(start[m] - start[0]);
+        exact.list_value.resize(start[m] - start[0]);
+        single.list_value.resize(start[m] - start[0]);
+        cell.list_start =
+            cell.features.each_by_column(landmarks, at, m, [&](std::size_t to, std::size_t j, std::int64_t k) {
                 cell.list_landmark[to] = static_cast<std::int32_t>(j);
-                exact.list_value[to] = value;
-                single.list_value[to] = static_cast<float>(narrow);
-            } else {
+                scaled(k, [&](double value, float narrow) {
+                    exact.list_value[to] = value, single.list_value[to] = narrow;
+                });
+            });
+    }
+    for (std::size_t j = 0; j < m; ++j) {
+        for (std::int64_t k = start[j]; k < start[j + 1] && !cell.listed; ++k)
+            scaled(k, [&](double value, float narrow) {
                 exact.landmarks.value(landmarks.indices[k], j) = value;
-                single.landmarks.value(landmarks.indices[k], j) = static_cast<float>(narrow);
-            }
-        }
+                single.landmarks.value(landmarks.indices[k], j) = narrow;
+            });
+        const double norm = landmarks.squared_norm(at + j);
         exact.landmarks.start[j] = -cell.gamma * LOG2_E * norm;
         single.landmarks.start[j] = static_cast<float>(exact.landmarks.start[j]);
         cell.max_norm = std::max(cell.max_norm, std::sqrt(norm));
@@ -183,7 +179,7 @@ CellSums::CellSums(In1<std::int32_t> columns, In1<std::int64_t> children, In2<do
                    In1<std::int64_t> sizes, const SparseRows &landmarks, In2<double> coef, In2<double> rho, int kind,
                    In1<std::int64_t> pseudo_sizes, In2<std::int64_t> pairs, In1<double> distance,
                    In2<double> pseudo_coef, std::size_t classes, In2<std::int64_t> class_sizes)
-    : router(ActiveColumns({columns.data(), columns.data() + columns.size()}), children, centers) {
+    : router(columns, children, centers) {
     const std::size_t p = e.functions = rho.shape(1);
     e.active = router.columns();
     e.columns = e.active.size();
@@ -223,14 +219,18 @@ CellSums::CellSums(In1<std::int32_t> columns, In1<std::int64_t> children, In2<do
     }
 }
 
+void CellSums::answer(const CellAnswers &to, const SparseRows &rows, Threads threads) const {
+    by_cells(e, router, rows, threads,
+             [&](const PackedRows &packed, std::size_t first, const auto *order, const auto *start) {
+                 SVMFAST_DISPATCH(cell_answers, e, to, rows, packed, first, order, start);
+             });
+}
+
 std::tuple<Out<double>, Out<std::uint8_t>> CellSums::decide(const SparseRows &rows, Threads threads) const {
     const std::size_t n = rows.count;
     std::unique_ptr<double[]> out(new double[n * e.functions]);
     std::unique_ptr<std::uint8_t[]> near_boundary(new std::uint8_t[n]());
-    by_cells(e, router, rows, threads,
-             [&](const PackedRows &packed, std::size_t first, const auto *order, const auto *start) {
-                 SVMFAST_DISPATCH(cell_decisions, e, rows, packed, first, order, start, out.get(), near_boundary.get());
-             });
+    answer({out.get(), Rule::sign, nullptr, near_boundary.get()}, rows, threads);
     return {give(std::move(out), {n, e.functions}), give(std::move(near_boundary), {n})};
 }
 
@@ -239,11 +239,7 @@ std::tuple<Out<std::int32_t>, Out<std::uint8_t>> CellSums::labels(const SparseRo
     const std::size_t n = rows.count;
     std::unique_ptr<std::int32_t[]> out(new std::int32_t[n]);
     std::unique_ptr<std::uint8_t[]> near_boundary(new std::uint8_t[n]());
-    by_cells(e, router, rows, threads,
-             [&](const PackedRows &packed, std::size_t first, const auto *order, const auto *start) {
-                 SVMFAST_DISPATCH(cell_labels, e, static_cast<Rule>(rule), rows, packed, first, order, start, out.get(),
-                                  near_boundary.get());
-             });
+    answer({nullptr, static_cast<Rule>(rule), out.get(), near_boundary.get()}, rows, threads);
     return {give(std::move(out), {n}), give(std::move(near_boundary), {n})};
 }
 

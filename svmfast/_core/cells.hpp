@@ -70,6 +70,16 @@ struct Cell {
 // How labels follow from decision values: the sign of the only one, the largest, LIBSVM's vote of pairs of classes.
 enum class Rule : int { sign = 0, largest = 1, vote = 2 };
 
+// Where the answers of all rows go: decision values [row][functions], or else the numbers of the winning classes, 0 or
+// 1 by the sign. In LIBSVM's arrangement near_boundary[row] says whether rounding could change a sign, and so the
+// label.
+struct CellAnswers {
+    double *values;
+    Rule rule;
+    std::int32_t *labels;
+    std::uint8_t *near_boundary;
+};
+
 struct Cells {
     ActiveColumns active;  // the columns of centers and landmarks
     std::size_t columns;   // their number
@@ -83,12 +93,6 @@ struct Cells {
 
 }  // namespace svmfast
 
-// Decision values of the rows first + order[start[c] .. start[c + 1]) of every cell c -> out[row][functions], and
-// labels: numbers of classes, 0 or 1 by the sign -> out[row]. packed: the rows from `first` on. In LIBSVM's arrangement
-// near_boundary[row] says whether rounding could change a sign, and so the label.
-SVMFAST_DECLARE(void cell_decisions(const Cells &, const Csr &, const PackedRows &, std::size_t first,
-                                    const std::uint32_t *order, const std::size_t *start, double *out,
-                                    std::uint8_t *near_boundary))
-SVMFAST_DECLARE(void cell_labels(const Cells &, Rule, const Csr &, const PackedRows &, std::size_t first,
-                                 const std::uint32_t *order, const std::size_t *start, std::int32_t *out,
-                                 std::uint8_t *near_boundary))
+// Answers of the rows first + order[start[c] .. start[c + 1]) of every cell c; packed: the rows from `first` on.
+SVMFAST_DECLARE(void cell_answers(const Cells &, const CellAnswers &, const Csr &, const PackedRows &,
+                                  std::size_t first, const std::uint32_t *order, const std::size_t *start))

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "aligned.hpp"
 #include "math.hpp"
 #include "svmfast.hpp"
 

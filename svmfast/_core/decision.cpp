@@ -5,7 +5,6 @@
 #include <atomic>
 #include <stdexcept>
 
-#include "fork.hpp"
 #include "single_precision.hpp"
 #include "svmfast.hpp"
 #include "vote.hpp"
@@ -42,15 +41,15 @@ struct DecisionSums::Impl {
 
     // Decision values -> out[n][functions]; bounds: of that shape, or null. Returns how many rows needed LIBSVM's
     // order.
-    std::size_t sums(const SparseRows &rows, Order order, Threads threads, double *out, double *bounds,
+    std::size_t sums(const SparseRows &rows, bool libsvm_order, Threads threads, double *out, double *bounds,
                      const std::vector<std::size_t> *which = nullptr) {
         std::atomic<std::size_t> near_boundary{0};
         pack();
         pack_one_hot();
         each_block(rows, which, threads, [&](const RowBlock &block) {
             const std::size_t at = block.first * e.functions;
-            near_boundary += SVMFAST_DISPATCH(decision_block, e, block, order == Order::libsvm, out + at,
-                                              bounds ? bounds + at : nullptr);
+            near_boundary +=
+                SVMFAST_DISPATCH(decision_block, e, block, libsvm_order, out + at, bounds ? bounds + at : nullptr);
         });
         return near_boundary;
     }
@@ -140,17 +139,17 @@ DecisionSums::DecisionSums(int kind, double gamma, double coef0, int degree, con
 DecisionSums::DecisionSums(DecisionSums &&) noexcept = default;
 DecisionSums::~DecisionSums() = default;
 
-std::tuple<Out<double>, std::size_t> DecisionSums::decide(const SparseRows &rows, Order order, Threads threads) {
+std::tuple<Out<double>, std::size_t> DecisionSums::decide(const SparseRows &rows, bool libsvm_order, Threads threads) {
     const std::size_t n = rows.count, p = impl_->e.functions;
     std::unique_ptr<double[]> out(new double[n * p]);
-    const std::size_t near_boundary = impl_->sums(rows, order, threads, out.get(), nullptr);
+    const std::size_t near_boundary = impl_->sums(rows, libsvm_order, threads, out.get(), nullptr);
     return {give(std::move(out), {n, p}), near_boundary};
 }
 
 std::tuple<Out<double>, Out<double>> DecisionSums::double_values(const SparseRows &rows, Threads threads) {
     const std::size_t n = rows.count, p = impl_->e.functions;
     std::unique_ptr<double[]> out(new double[n * p]), bounds(new double[n * p]);
-    impl_->sums(rows, Order::where_needed, threads, out.get(), bounds.get());
+    impl_->sums(rows, false, threads, out.get(), bounds.get());
     return {give(std::move(out), {n, p}), give(std::move(bounds), {n, p})};
 }
 
@@ -160,13 +159,13 @@ Out<double> DecisionSums::probability_values(const SparseRows &rows, In1<double>
     const std::size_t n = rows.count, k = m.e.groups == 1 ? 2 : m.e.groups, p = m.e.functions;
     // To prove that the coupling prints the same digits takes as long as summing about 4 k^2 support vectors in
     // LIBSVM's order.
-    if (k > MOST_COUPLED || m.e.n < 4 * k * k) return std::get<0>(decide(rows, Order::libsvm, threads));
+    if (k > MOST_COUPLED || m.e.n < 4 * k * k) return std::get<0>(decide(rows, true, threads));
     auto [out, bounds] = double_values(rows, threads);
     double *const values = out.data.get();
     const std::vector<std::size_t> which =
         m.in_doubt({values, {n, p}}, {bounds.data.get(), {n, p}}, a, b, marks, k, threads);
     std::vector<double> again(which.size() * p);
-    m.sums(rows, Order::libsvm, threads, again.data(), nullptr, &which);
+    m.sums(rows, true, threads, again.data(), nullptr, &which);
     for (std::size_t i = 0; i < which.size(); ++i) std::copy_n(again.data() + i * p, p, values + which[i] * p);
     return std::move(out);
 }

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "active_columns.hpp"
-#include "aligned.hpp"
 #include "arrays.hpp"
 #include "dispatch.hpp"
 #include "math.hpp"

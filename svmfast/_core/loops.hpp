@@ -2,7 +2,6 @@
 #pragma once
 #include "budget.hpp"
 #include "cells.hpp"
-#include "growing.hpp"
 #include "polynomial.hpp"
 #include "reduced_set.hpp"
 #include "router.hpp"
@@ -28,6 +27,8 @@ class CellSums {
     std::tuple<Out<std::int32_t>, Out<std::uint8_t>> labels(const SparseRows &rows, int rule, Threads threads) const;
 
   private:
+    void answer(const CellAnswers &to, const SparseRows &rows, Threads threads) const;
+
     Router router;
     Cells e{};
 };
@@ -50,7 +51,6 @@ class PolynomialValues {
     // In single precision the bounds, which are then always given, include its rounding errors.
     PolynomialAnswers values(const SparseRows &rows, bool bounds, const std::optional<SinglePolynomials> &single,
                              Threads threads) const;
-    Out<std::int32_t> nearest(const SparseRows &rows, Threads threads) const;
 
   private:
     struct Impl;

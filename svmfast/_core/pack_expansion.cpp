@@ -47,19 +47,12 @@ void pack_panels(Expansion &e, const SupportVectors &sv) {
 }
 
 void pack_columns(Expansion &e, const SupportVectors &sv) {
-    const std::size_t nnz = sv.rows.indptr[e.n];
-    e.column_start.assign(e.active.size() + 1, 0);
-    for (std::size_t k = 0; k < nnz; ++k) ++e.column_start[e.position(sv.rows.indices[k]) + 1];
-    for (std::size_t f = 0; f < e.active.size(); ++f) e.column_start[f + 1] += e.column_start[f];
-    std::vector<std::int64_t> next(e.column_start.begin(), e.column_start.end() - 1);
-    e.column_lane.resize(nnz);
-    e.column_value.resize(nnz);
-    for (std::size_t i = 0; i < e.n; ++i)
-        for (std::int64_t k = sv.rows.indptr[i]; k < sv.rows.indptr[i + 1]; ++k) {
-            const std::int64_t at = next[e.position(sv.rows.indices[k])]++;
-            e.column_lane[at] = static_cast<std::uint32_t>(e.lane[i]);
-            e.column_value[at] = sv.rows.values[k];
-        }
+    e.column_lane.resize(sv.rows.indptr[e.n]);
+    e.column_value.resize(sv.rows.indptr[e.n]);
+    e.column_start = e.active.each_by_column(sv.rows, 0, e.n, [&](std::size_t at, std::size_t i, std::int64_t k) {
+        e.column_lane[at] = static_cast<std::uint32_t>(e.lane[i]);
+        e.column_value[at] = sv.rows.values[k];
+    });
 }
 
 void add_magnitudes(Expansion &e, const SupportVectors &sv) {

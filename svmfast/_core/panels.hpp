@@ -4,10 +4,8 @@
 #include <algorithm>
 
 #include "active_columns.hpp"
-#include "aligned.hpp"
 #include "arrays.hpp"
 #include "dispatch.hpp"
-#include "growing.hpp"
 #include "math.hpp"
 
 namespace svmfast {

@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "aligned.hpp"
 #include "arrays.hpp"
 #include "dispatch.hpp"
 

@@ -26,11 +26,15 @@ constexpr double SPARSE_TERM = 0.8, DENSE_TERM_TIMES_LANES = 0.35;
 struct PolynomialValues::Impl : Polynomials {
     explicit Impl(const Polynomials &given)
         : Polynomials(given), cells(centers.shape(0)), d(centers.shape(1)), p(rho.shape(0)), W(vector_lanes()),
-          table(std::vector<std::int32_t>(features.data(), features.data() + d)) {
+          router(features, flat_tree(), centers) {
         prepare_sparse();
+    }
+
+    // A root with the cells as leaves.
+    std::vector<std::int64_t> flat_tree() const {
         std::vector<std::int64_t> children(cells + 1, 0);
         children[0] = static_cast<std::int64_t>(cells);
-        router.emplace(table, In1<std::int64_t>(children.data(), {cells + 1}), centers);
+        return children;
     }
 
     // An estimate for rows with as many entries as they have on average.
@@ -41,7 +45,7 @@ struct PolynomialValues::Impl : Polynomials {
     }
 
     std::size_t cells, d, p, W;
-    ActiveColumns table;
+    Router router;
 
     // Sparse rows.
     std::vector<std::vector<std::size_t>> places;  // index_places
@@ -50,8 +54,6 @@ struct PolynomialValues::Impl : Polynomials {
     std::vector<std::size_t> begin_of_degree;
     std::vector<std::size_t> most_sparse;  // entries up to which a cell's rows stay sparse
     std::vector<double> center_square;
-
-    std::optional<Router> router;
 
     void prepare_sparse() {
         terms.assign(cells, d + 1);
@@ -120,13 +122,6 @@ struct PolynomialValues::Impl : Polynomials {
         const SinglePolynomials *single;  // null in double precision
 
         std::size_t row(std::size_t i) const { return first + order[i]; }
-        // Rows of a cell are far apart: prefetch the next ones.
-        void prefetch(std::size_t i) const {
-            if (i >= order.size()) return;
-            const std::size_t at = rows.indptr[row(i)];
-            __builtin_prefetch(rows.indices + at);
-            for (std::size_t k = 0; k < 24; k += 8) __builtin_prefetch(rows.values + at + k);
-        }
     };
 
     // Of at most 64 rows: squared distances, their Gaussian factors, and for the error bound an interval of each
@@ -175,19 +170,19 @@ struct PolynomialValues::Impl : Polynomials {
         double *w = buffer.data();
         std::fill_n(w, d * width, 0.0);
         const double *center = centers.data() + std::size_t(task.cell) * d;
+        const ActiveColumns &columns = router.columns();
         double other[32] = {}, *const s = of.s + at;
         for (std::size_t r = 0; r < count; ++r) {
-            run.prefetch(task.begin + at + r + 16);
             const std::size_t row = run.row(task.begin + at + r);
             const std::int64_t begin = run.rows.indptr[row], end = run.rows.indptr[row + 1];
             const std::int32_t *index = run.rows.indices;
             const double *value = run.rows.values;
-            if (table.all_plain(run.rows, row)) {
+            if (columns.all_plain(run.rows, row)) {
                 for (std::int64_t k = begin; k < end; ++k) w[std::size_t(index[k]) * width + r] = value[k];
                 continue;
             }
             for (std::int64_t k = begin; k < end; ++k) {
-                const std::int32_t v = table.position(index[k]);
+                const std::int32_t v = columns.position(index[k]);
                 if (v < 0)
                     other[r] += value[k] * value[k];
                 else
@@ -251,16 +246,16 @@ struct PolynomialValues::Impl : Polynomials {
         const double value_scale = run.single ? run.single->value_scale : 1;
         if (sums.size() < 64 * p) sums.resize(64 * p);
         const double *center = centers.data() + std::size_t(task.cell) * d, own_square = center_square[task.cell];
+        const ActiveColumns &columns = router.columns();
         Distances of{};
         for (std::size_t i = 0; i < task.count; ++i) {
             const std::size_t row = run.row(task.begin + i), begin = run.rows.indptr[row], n = run.rows.entries(row);
-            run.prefetch(task.begin + i + 8);
             if (value.size() < n) position.resize(n), value.resize(n);
             std::size_t known = 0;
             double square = 0, product = 0, other = 0;  // other: of the columns that occur in no monomial
             for (std::size_t k = begin; k < begin + n; ++k) {
                 const double z = run.rows.values[k];
-                const std::int32_t v = table.position(run.rows.indices[k]);
+                const std::int32_t v = columns.position(run.rows.indices[k]);
                 if (v < 0) {
                     other += z * z;
                     continue;
@@ -311,16 +306,12 @@ PolynomialAnswers PolynomialValues::values(const SparseRows &rows, bool bounds,
     parallel_for(parts, threads, [&](std::size_t part, std::size_t) {
         const std::size_t begin = std::min(n, part * size), end = std::min(n, begin + size);
         if (begin == end) return;
-        m.router->route(rows, begin, end, cell.data());
+        m.router.route(rows, begin, end, cell.data());
         m.evaluate(rows, begin, end, cell.data(), out.get(), bound.get(), single ? &*single : nullptr);
     });
     PolynomialAnswers all{give(std::move(out), {n, m.p}), std::nullopt};
     if (bounds) std::get<1>(all) = give(std::move(bound), {n, m.p});
     return all;
-}
-
-Out<std::int32_t> PolynomialValues::nearest(const SparseRows &rows, Threads threads) const {
-    return impl_->router->route(rows, threads);
 }
 
 Out<double> sums_over_pairs(In2<double> points, In1<double> weights, int first, int count, Threads threads) {

@@ -66,7 +66,7 @@ class Predicting {
             const double *targets = block.labels.data() + first;
             look(rows);
             if (m_.regression())
-                add_values(std::get<0>(sums_.decide(rows, Order::libsvm, threads_)), targets, count);
+                add_values(std::get<0>(sums_.decide(rows, true, threads_)), targets, count);
             else if (probability_)
                 add_probabilities(rows, targets);
             else

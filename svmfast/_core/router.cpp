@@ -61,7 +61,8 @@ CenterTable::CenterTable(const double *given, std::size_t count, std::size_t col
     longest = std::sqrt(top_square) + 0x1p-28 * std::sqrt(top_norm) * ratio;
 }
 
-Router::Router(ActiveColumns columns, In1<std::int64_t> children, In2<double> centers) : columns_(std::move(columns)) {
+Router::Router(In1<std::int32_t> columns, In1<std::int64_t> children, In2<double> centers)
+    : columns_({columns.data(), columns.data() + columns.size()}) {
     const std::size_t d = centers.shape(1);
     double largest = 0;
     for (std::size_t i = 0; i < centers.size(); ++i) largest = std::max(largest, std::fabs(centers.data()[i]));
@@ -75,9 +76,6 @@ Router::Router(ActiveColumns columns, In1<std::int64_t> children, In2<double> ce
         next += count;
     }
 }
-
-Router::Router(In1<std::int64_t> children, In2<double> centers)
-    : Router(ActiveColumns::first(centers.shape(1)), children, centers) {}
 
 Out<std::int32_t> Router::route(const SparseRows &rows, Threads threads) const {
     const std::size_t n = rows.count;

@@ -28,9 +28,7 @@ class Router {
   public:
     // columns: those of the centers and then others, which packed rows have as well. children[node]: count, breadth
     // first, of a tree; centers: one row for each node but the root.
-    Router(ActiveColumns columns, In1<std::int64_t> children, In2<double> centers);
-    // The columns 0, 1, 2, ...
-    Router(In1<std::int64_t> children, In2<double> centers);
+    Router(In1<std::int32_t> columns, In1<std::int64_t> children, In2<double> centers);
 
     // Cells of the rows first .. last -> cell[row]; of equally near centers the first.
     void route(const Csr &rows, std::size_t first, std::size_t last, std::int32_t *cell) const;

@@ -6,7 +6,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "growing.hpp"
 #include "loops.hpp"
 
 namespace svmfast {

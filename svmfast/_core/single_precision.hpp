@@ -84,8 +84,6 @@ struct SinglePack {
 // The packed expansion, or null if single precision cannot be used: other kernels, scattered models, numbers outside
 // its range.
 std::unique_ptr<SinglePack> single_pack(const Expansion &, const SupportVectors &);
-// The lattice of an otherwise complete pack, or null if its values are not on a lattice.
-std::unique_ptr<Lattice> pack_lattice(const SinglePack &, const SupportVectors &);
 
 }  // namespace svmfast
 

@@ -50,9 +50,6 @@ class Tokenizer {
     std::vector<svmlight::Block> rest_;
 };
 
-// Which rows are summed in LIBSVM's order: those whose label rounding could change, or all.
-enum class Order { where_needed, libsvm };
-
 // A kernel expansion. Support vectors are sparse rows (indptr, indices, values), classes one after another; sv_coef is
 // (classes - 1, vectors), rho has a number for each pair of classes. One class with several rows of coefficients is a
 // vector-valued expansion. Keeps the arrays.
@@ -63,8 +60,9 @@ class DecisionSums {
     DecisionSums(DecisionSums &&) noexcept;
     ~DecisionSums();
 
-    // Decision values (rows, functions), and how many rows were summed in LIBSVM's order.
-    std::tuple<Out<double>, std::size_t> decide(const SparseRows &rows, Order order, Threads threads);
+    // Decision values (rows, functions), and how many rows were summed in LIBSVM's order: those whose label rounding
+    // could change, or all.
+    std::tuple<Out<double>, std::size_t> decide(const SparseRows &rows, bool libsvm_order, Threads threads);
 
     // Decision values in double precision and bounds on |value - LIBSVM's value|: 0 where LIBSVM's order was used.
     std::tuple<Out<double>, Out<double>> double_values(const SparseRows &rows, Threads threads);

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "growing.hpp"
+#include "arrays.hpp"
 #include "text.hpp"
 
 namespace svmfast::svmlight {

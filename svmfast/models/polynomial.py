@@ -21,6 +21,7 @@ from svmfast.models.head import Head
 from svmfast.models.single_polynomial import SinglePolynomials, rounding_bytes, single_polynomials
 from svmfast.models.sizes import check_width, expect
 from svmfast.monomials import coefficient_count
+from svmfast.routing import Router
 from svmfast.rows import FloatArray, Rows
 from svmfast.validity_bound import centered_squared_norms, inside_bound
 
@@ -179,7 +180,7 @@ class PolynomialModel(Cacheless, Model):
         """Find the cell of each row, ``(n,)`` int32: the nearest center; ties go to the lower index."""
         if self.n_cells == 1:
             return np.zeros(len(rows), dtype=np.int32)
-        return self._native.nearest(rows, threads)
+        return Router.flat(self.centers, self.features).route(rows, threads=threads)
 
     def _run(
         self, rows: Rows, *, bounds: bool, single_precision: bool = False, threads: int

@@ -55,7 +55,8 @@ void routes_and_kernel_rows() {
     }
     children[0] = centers;
     const Csr rows{indptr.data(), indices.data(), x.data()};
-    Router({children.data(), {centers + 1}}, {center.data(), {centers, d}}).route(rows, 0, n, cell.data());
+    Router({indices.data(), {d}}, {children.data(), {centers + 1}}, {center.data(), {centers, d}})
+        .route(rows, 0, n, cell.data());
     for (std::size_t j = 0; j < d * stride; ++j) squares[j % stride] += vectors[j] * vectors[j];
     core::gaussian_rows(rows, norms.data(), order.data(), n, vectors.data(), squares.data(), stride, 0.3,
                         kernel.data());

@@ -3,7 +3,6 @@
 #include "simd/budget.inl"
 #include "simd/cells.inl"
 #include "simd/decision.inl"
-#include "simd/pair_sums.inl"
 #include "simd/polynomial.inl"
 #include "simd/reduced_set.inl"
 #include "simd/router.inl"

@@ -102,9 +102,11 @@ void triangle(const Cell &cell, double *x) {
 inline vd kernel_value(vd t) { return exp2(minimum(t, vd{})); }
 inline vf kernel_value(vf t) { return exp2(t); }
 
-// The kernel values of `count` rows and their pseudo landmarks -> b.kernel.
+// The kernel values of `count` rows and their pseudo landmarks -> b.kernel. (Not inlined: its loops need all
+// registers.)
 template <class Number>
-void kernel_values(const Cell &cell, const CellNumbers<Number> &c, std::size_t count, Batch<Number> &b) {
+__attribute__((noinline)) void kernel_values(const Cell &cell, const CellNumbers<Number> &c, std::size_t count,
+                                             Batch<Number> &b) {
     if (!cell.listed) multiply(c.landmarks, b.row, count, b.kernel.data(), b.stride);
     for (std::size_t r = 0; r < count; ++r) {
         Number *const x = b.kernel.data() + r * b.stride;
@@ -118,28 +120,23 @@ void kernel_values(const Cell &cell, const CellNumbers<Number> &c, std::size_t c
     }
 }
 
-// out[r][a] = x[r] . y[a]: landmarks lie in the lanes.
-template <std::size_t A, class Number>
+// out[r * room] = x[r] . y for four rows: landmarks lie in the lanes.
+template <class Number>
 inline void dot_tile(const Number *x, std::size_t stride, const Number *y, std::size_t width, Number *out,
                      std::size_t room) {
     typedef Vector<Number> V;
     constexpr std::size_t R = 4, lanes = sizeof(V) / sizeof(Number);
-    V sum[R][A] = {};
+    V sum[R] = {};
     for (std::size_t i = 0; i < width; i += lanes) {
-        V at[A];
-    SVMFAST_UNROLL for (std::size_t a = 0; a < A; ++a) at[a] = load(y + a * width + i);
-        SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r) {
-            const V k = load(x + r * stride + i);
-            SVMFAST_UNROLL for (std::size_t a = 0; a < A; ++a) sum[r][a] = fma(k, at[a], sum[r][a]);
-        }
+        const V at = load(y + i);
+    SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r) sum[r] = fma(load(x + r * stride + i), at, sum[r]);
     }
-    SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
-        SVMFAST_UNROLL for (std::size_t a = 0; a < A; ++a) out[r * room + a] = horizontal_sum(sum[r][a]);
+    SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r) out[r * room] = horizontal_sum(sum[r]);
 }
 
-// The sums of the cell's parts -> b.sums [row][room].
+// The sums of the cell's parts -> b.sums [row][room]. (Not inlined either.)
 template <class Number>
-void part_sums(const CellNumbers<Number> &c, std::size_t count, Batch<Number> &b) {
+__attribute__((noinline)) void part_sums(const CellNumbers<Number> &c, std::size_t count, Batch<Number> &b) {
     Number *out = b.sums.data();
     for (const CellPart<Number> &part : c.parts) {
         const Number *const x = b.kernel.data() + part.first;
@@ -148,12 +145,10 @@ void part_sums(const CellNumbers<Number> &c, std::size_t count, Batch<Number> &b
             multiply(part.functions, b.as_rows, count, out, b.room);
         }
         // A batch has whole tiles of four rows.
-        for (std::size_t a = 0; a < part.rest; a += 2)
+        for (std::size_t a = 0; a < part.rest; ++a)
             for (std::size_t r = 0; r < count; r += 4)
-                with_size<2>(std::min<std::size_t>(2, part.rest - a), [&](auto some) {
-                    dot_tile<some>(x + r * b.stride, b.stride, part.rest_coef.data() + a * part.width, part.width,
-                                   out + r * b.room + part.whole + a, b.room);
-                });
+                dot_tile(x + r * b.stride, b.stride, part.rest_coef.data() + a * part.width, part.width,
+                         out + r * b.room + part.whole + a, b.room);
         out += b.share;
     }
 }
@@ -248,21 +243,8 @@ std::int32_t proven_label(const Cell &cell, Rule rule, float relative, float *sc
 
 }  // namespace
 
-void cell_decisions(const Cells &e, const Csr &rows, const PackedRows &packed, std::size_t first,
-                    const std::uint32_t *order, const std::size_t *start, double *out, std::uint8_t *near_boundary) {
-    Batch<double> b(e);
-    CellRows of{e, rows, packed, first, b.rows, {}};
-    for (std::size_t c = 0; c < e.cells.size(); ++c)
-        each_value(e.cells[c], of, order + start[c], start[c + 1] - start[c], b,
-                   [&](std::size_t i) { return out + (first + i) * e.functions; },
-                   [&](std::size_t i, const double *value) {
-                       if (e.grouped)
-                           near_boundary[first + i] = !certain_signs(e, e.cells[c], value, packed.squared_norm[i], rows.entries(first + i));
-                   });
-}
-
-void cell_labels(const Cells &e, Rule rule, const Csr &rows, const PackedRows &packed, std::size_t first,
-                 const std::uint32_t *order, const std::size_t *start, std::int32_t *out, std::uint8_t *near_boundary) {
+void cell_answers(const Cells &e, const CellAnswers &to, const Csr &rows, const PackedRows &packed, std::size_t first,
+                  const std::uint32_t *order, const std::size_t *start) {
     Batch<float> b(e);
     Batch<double> exact(e);
     CellRows of{e, rows, packed, first, exact.rows, {}};
@@ -275,22 +257,23 @@ void cell_labels(const Cells &e, Rule rule, const Csr &rows, const PackedRows &p
         const std::size_t count = start[c + 1] - start[c];
         open.clear();
         // (The square root of a small distance has no digits in single precision.)
-        if (cell.function.empty() || !cell.in_range || e.kind == Pseudo::triangle)
+        if (to.values || cell.function.empty() || !cell.in_range || e.kind == Pseudo::triangle)
             open.assign(mine, mine + count);
         else
             each_row(cell, cell.single, of, mine, count, b, [&](std::size_t i, std::size_t r) {
                 b.get_values(cell.single, r, b.values.data(), b.values.size());
                 const float relative = relative_error(e, cell, packed.norm[i], rows.entries(first + i));
-                std::int32_t &label = out[first + i];
-                label = proven_label(cell, rule, relative, scores.data(), b);
+                std::int32_t &label = to.labels[first + i];
+                label = proven_label(cell, to.rule, relative, scores.data(), b);
                 if (label < 0) open.push_back(static_cast<std::uint32_t>(i));
             });
-        each_value(cell, of, open.data(), open.size(), exact, [&](std::size_t) { return values.data(); },
-                   [&](std::size_t i, const double *value) {
-                       out[first + i] = label_of(e, rule, value, exact.votes);
-                       if (e.grouped)
-                           near_boundary[first + i] = !certain_signs(e, cell, value, packed.squared_norm[i], rows.entries(first + i));
-                   });
+        const auto place = [&](std::size_t i) { return to.values ? to.values + (first + i) * e.functions : values.data(); };
+        each_value(cell, of, open.data(), open.size(), exact, place, [&](std::size_t i, const double *value) {
+            if (!to.values) to.labels[first + i] = label_of(e, to.rule, value, exact.votes);
+            if (e.grouped)
+                to.near_boundary[first + i] =
+                    !certain_signs(e, cell, value, packed.squared_norm[i], rows.entries(first + i));
+        });
     }
 }
 

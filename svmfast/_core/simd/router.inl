@@ -5,8 +5,6 @@
 namespace svmfast::SVMFAST_ISA {
 namespace {
 
-// Rows of which the numbers are put in place before vectors load them, and such numbers.
-constexpr std::size_t PLACED_ROWS = 16, PLACED_NUMBERS = 16384;
 // Where squares leave the range of doubles, norms are not known; beyond the other, sums leave the range of floats.
 constexpr double LEAST_NORM = 1e-140, LONGEST_ROW = 0x1p100;
 
@@ -31,13 +29,8 @@ class Packer {
         const auto filled = static_cast<std::size_t>(static_cast<double>(entries) / DENSE_SHARE);
         value = to.value.reserve_more(std::min(filled, std::max(entries, n * d)) + n);
         if (!columns.plain()) position = to.position.reserve_more(entries), known = to.known.reserve_more(entries);
-        const std::size_t most = std::clamp(PLACED_NUMBERS / (whole + 1), std::size_t{1}, PLACED_ROWS);
-        scattered = to.scattered.reserve_more(most * whole);
-        for (std::size_t begin = 0; begin < n; begin += most) {
-            const std::size_t end = std::min(n, begin + most);
-            for (std::size_t i = begin; i < end; ++i) place(i, placed[i - begin], scattered + (i - begin) * whole);
-            for (std::size_t i = begin; i < end; ++i) convert(placed[i - begin], i);
-        }
+        scattered = to.scattered.reserve_more(whole);
+        for (std::size_t i = 0; i < n; ++i) convert(place(i), i);
         for (std::size_t i = 0; i < n; i += W) store(to.norm.data() + i, square_root(load(to.squared_norm.data() + i)));
     }
 
@@ -50,9 +43,9 @@ class Packer {
     float *value;
     std::int32_t *position = nullptr;
     double *known = nullptr, *scattered;
-    PlacedRow placed[PLACED_ROWS];
 
-    void place(std::size_t i, PlacedRow &row, double *dense) {
+    PlacedRow place(std::size_t i) {
+        PlacedRow row;
         const std::size_t r = first + i;
         std::size_t n = rows.entries(r);
         const double *z = rows.values + rows.indptr[r];
@@ -81,11 +74,11 @@ class Packer {
         row.value = z;
         static constexpr std::int32_t nowhere = 0;  // sparse rows have positions, even without numbers
         to.row[i] = {nullptr, is_dense(n, d) ? nullptr : n ? at : &nowhere, n, 0};
-        if (!is_dense(n, d)) return;
-        if (n == d) return;
-        std::fill_n(dense, whole, 0.0);
-        for (std::size_t k = 0; k < n; ++k) dense[at[k]] = z[k];
-        row.value = dense;
+        if (!is_dense(n, d) || n == d) return row;
+        std::fill_n(scattered, whole, 0.0);
+        for (std::size_t k = 0; k < n; ++k) scattered[at[k]] = z[k];
+        row.value = scattered;
+        return row;
     }
 
     void convert(const PlacedRow &row, std::size_t i) {

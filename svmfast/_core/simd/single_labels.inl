@@ -288,8 +288,6 @@ std::size_t single_labels(const SinglePack &s, const RowBlock &rows, std::int32_
 #if defined(__AVX512F__)
     if (s.lattice && s.lattice->features == 4)
         integers(AddBytesAtOnce{});
-    else if (s.lattice && has_vnni())
-        integers(AddWordsAtOnce{});
     else
 #endif
         if (s.lattice)

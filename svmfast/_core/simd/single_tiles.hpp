@@ -2,7 +2,7 @@
 // single_precision.hpp for the layout.
 #pragma once
 #include "polynomial.hpp"
-#include "simd/lattice_rows.hpp"
+#include "simd/single_rows.hpp"
 
 namespace svmfast::SVMFAST_ISA {
 

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "aligned.hpp"
+#include "arrays.hpp"
 #include "dispatch.hpp"
 #include "interrupt.hpp"
 #include "math.hpp"

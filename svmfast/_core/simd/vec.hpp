@@ -262,14 +262,7 @@ struct AddWords {  // signed
 };
 
 #if defined(__AVX512F__)
-// The same in one instruction, where has_vnni() of dispatch.hpp. Written out, as this file is compiled for processors
-// without it as well.
-struct AddWordsAtOnce {
-    vw operator()(vw sum, vw a, vw b) const {
-        asm("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
-        return sum;
-    }
-};
+// Where has_vnni() of dispatch.hpp. Written out, as this file is compiled for processors without it as well.
 struct AddBytesAtOnce {  // unsigned in a, signed in b
     vw operator()(vw sum, vw a, vw b) const {
         asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
