@@ -142,7 +142,7 @@ class DecisionEngine:
             raise UnsupportedError("LIBSVM does not have this kernel", "use the decision values")
         if self._sums is None:
             return np.zeros((len(rows), 0)), np.zeros((len(rows), 0))
-        return self._sums.double_values(rows, threads)
+        return self._sums.values(rows, single=False, threads=threads)
 
     def probability_values(
         self, rows: Rows, sigmoids: tuple[FloatArray, FloatArray], marks: FloatArray, *, threads: int = 1
@@ -180,7 +180,7 @@ class DecisionEngine:
         if self._sums is None:
             shape = len(rows), self.n_functions
             return np.zeros(shape), np.full(shape, np.inf)
-        return self._sums.single_values(rows, threads)
+        return self._sums.values(rows, single=True, threads=threads)
 
     @property
     def one_hot(self) -> bool:

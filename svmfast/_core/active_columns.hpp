@@ -29,11 +29,6 @@ class ActiveColumns {
 
     // The same from columns in any order, possibly repeated.
     static ActiveColumns of(const std::int32_t *indices, std::size_t count) {
-        return ActiveColumns(distinct(indices, count));
-    }
-
-    // Returns the columns without repetitions, in ascending order.
-    static std::vector<std::int32_t> distinct(const std::int32_t *indices, std::size_t count) {
         std::vector<std::int32_t> found;
         const std::int32_t last = count ? *std::max_element(indices, indices + count) : -1;
         if (last >= 0 && static_cast<std::size_t>(last) < 4 * count) {  // marks are faster than a sort
@@ -42,12 +37,12 @@ class ActiveColumns {
                 if (indices[k] >= 0) used[indices[k]] = true;
             for (std::int32_t column = 0; column <= last; ++column)
                 if (used[column]) found.push_back(column);
-            return found;
+            return ActiveColumns(found);
         }
         found.assign(indices, indices + count);
         std::sort(found.begin(), found.end());
         found.erase(std::unique(found.begin(), found.end()), found.end());
-        return found;
+        return ActiveColumns(found);
     }
 
     std::size_t size() const { return columns.size(); }

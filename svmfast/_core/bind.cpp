@@ -151,11 +151,7 @@ void bind_text(nb::module_ &m) {
         .def_prop_ro("rows", [](Tokenizer &t) { return t.block().rows().count; });
     m.attr("TEXT_PADDING") = text::padding;
     m.def("write_rows", &write_rows, unlocked);
-}
-
-// --- scaling ------------------------------------------------------------------------------------------------------
-
-void bind_scaling(nb::module_ &m) {
+    // Scaling.
     nb::class_<ScalingMap>(m, "ScalingMap")
         .def(nb::init<In1<double>, In1<double>, bool, double, double, double, double, int>())
         .def_prop_ro("moving", &ScalingMap::moving)
@@ -169,24 +165,21 @@ void bind_scaling(nb::module_ &m) {
 
 // --- models --------------------------------------------------------------------------------------------------------
 
-void bind_expansions(nb::module_ &m) {
+void bind_models(nb::module_ &m) {
+    using Sizes = In1<std::int64_t>;
     nb::class_<DecisionSums>(m, "DecisionSums")
         .def(nb::init<int, double, double, int, const SparseRows &, In2<double>, In1<double>, In1<std::int64_t>>(),
              nb::keep_alive<1, 6>(), nb::keep_alive<1, 7>())
         .def("decide", &DecisionSums::decide, "rows"_a, "libsvm_order"_a, "threads"_a, unlocked)
-        .def("double_values", &DecisionSums::double_values, unlocked)
+        .def("values", &DecisionSums::values, "rows"_a, "single"_a, "threads"_a, unlocked)
         .def("labels", &DecisionSums::labels, unlocked)
-        .def("single_values", &DecisionSums::single_values, unlocked)
         .def("probability_values", &DecisionSums::probability_values, unlocked)
         .def_prop_ro("scattered", &DecisionSums::scattered)
         .def_prop_ro("one_hot", &DecisionSums::one_hot)
         .def_prop_ro("lattice", &DecisionSums::lattice);
     m.def("probabilities", &probabilities, "decisions"_a, "a"_a, "b"_a, "classes"_a, "errors"_a.none(), "threads"_a,
           unlocked);
-}
-
-void bind_routed(nb::module_ &m) {
-    using Sizes = In1<std::int64_t>;
+    // Routed models.
     nb::class_<Router>(m, "Router")
         .def(nb::init<In1<std::int32_t>, Sizes, In2<double>>())
         .def("route", nb::overload_cast<const SparseRows &, Threads>(&Router::route, nb::const_), unlocked)
@@ -197,9 +190,7 @@ void bind_routed(nb::module_ &m) {
                       In2<std::int64_t>>())
         .def("decide", &CellSums::decide, unlocked)
         .def("labels", &CellSums::labels, unlocked);
-}
-
-void bind_polynomials(nb::module_ &m) {
+    // Polynomials.
     m.def("sums_over_pairs", &sums_over_pairs, unlocked);
     m.attr("SPARE_ENTRIES") = SPARE_ENTRIES;
     nb::class_<PolynomialValues>(m, "PolynomialValues")
@@ -253,35 +244,19 @@ void bind_training(nb::module_ &m) {
 
 // --- svmfast predict -----------------------------------------------------------------------------------------------
 
-Prediction predict_plain(const std::vector<nb::bytes> &arguments) {
+// The fields of svmfast.cli.plain._Plain.
+auto predict_plain(const std::vector<nb::bytes> &arguments) {
     std::vector<std::string> words;
     for (const nb::bytes &word : arguments) words.emplace_back(word.c_str(), word.size());
-    nb::gil_scoped_release released;
-    keep_freed_memory();
-    return predict_file(plain_job(words));
-}
-
-void bind_prediction(nb::module_ &m) {
-    const auto bytes = [](std::string PredictJob::*member) {
-        return [member](const Prediction &p) { return nb::bytes((p.job.*member).data(), (p.job.*member).size()); };
-    };
-    nb::class_<Prediction>(m, "Prediction")
-        .def_prop_ro("data", bytes(&PredictJob::data))
-        .def_prop_ro("output", bytes(&PredictJob::output))
-        .def_prop_ro("quiet", [](const Prediction &p) { return p.job.quiet; })
-        .def_ro("summary", &Prediction::summary)
-        .def_ro("rows", &Prediction::rows)
-        .def_ro("correct", &Prediction::correct)
-        .def_ro("unknown", &Prediction::unknown)
-        .def_ro("differing", &Prediction::differing)
-        .def_ro("largest_column", &Prediction::largest_column)
-        .def_ro("classes", &Prediction::classes)
-        .def_ro("columns", &Prediction::columns)
-        .def_ro("scale_rows", &Prediction::scale_rows)
-        .def_ro("median_norm", &Prediction::median_norm)
-        .def_ro("least_norm", &Prediction::least_norm)
-        .def_ro("largest_norm", &Prediction::largest_norm);
-    m.def("predict_plain", &predict_plain);
+    const Prediction p = [&] {
+        nb::gil_scoped_release released;
+        keep_freed_memory();
+        return predict_file(plain_job(words));
+    }();
+    const auto bytes = [](const std::string &path) { return nb::bytes(path.data(), path.size()); };
+    return std::make_tuple(bytes(p.job.data), bytes(p.job.output), p.job.quiet, p.summary, p.rows, p.correct, p.unknown,
+                           p.differing, p.largest_column, p.columns, p.classes, p.scale_rows, p.median_norm,
+                           p.least_norm, p.largest_norm);
 }
 
 }  // namespace
@@ -300,10 +275,7 @@ NB_MODULE(_native, m) {
     m.def("keep_freed_memory", &keep_freed_memory);
     m.def("isa", &isa);
     bind_text(m);
-    bind_scaling(m);
-    bind_expansions(m);
-    bind_routed(m);
-    bind_polynomials(m);
+    bind_models(m);
     bind_training(m);
-    bind_prediction(m);
+    m.def("predict_plain", &predict_plain);
 }

@@ -19,9 +19,6 @@ constexpr double LISTED_SHARE = 0.1;
 // Multiply-adds that adding the lanes of a sum takes as long as.
 constexpr std::size_t LANES_COST = 10;
 
-// The power of two next to a number.
-double power_of_two(double x) { return x > 0 && std::isfinite(x) ? std::exp2(std::floor(std::log2(x))) : 1; }
-
 void pack_landmarks(const Cells &e, Cell &cell, std::size_t at, const Csr &landmarks) {
     const std::size_t m = cell.m;
     const std::int64_t *start = landmarks.indptr + at;
@@ -92,54 +89,45 @@ void pack_constants(Aligned<Number> &to, const std::vector<std::size_t> &functio
 // coef: [function][landmark or pseudo landmark], or in LIBSVM's arrangement, with the landmarks of each class, [class -
 // 1] [landmark].
 void pack_functions(const Cells &e, Cell &cell, const std::vector<double> &coef, const std::int64_t *class_sizes) {
-    const std::size_t width = cell.m + cell.pseudo, k = e.classes, functions = e.functions;
-    cell.l1.assign(functions, 0.0);
-    std::vector<double> l1(e.grouped ? k * (k - 1) : 0);
-    std::vector<std::size_t> every(functions), group_start{0};
+    // The landmarks of a part have functions of their own: each class those of its pairs, or all of them all.
+    const std::size_t width = cell.m + cell.pseudo, parts = e.grouped ? e.classes : 1;
+    const std::size_t own = e.grouped ? e.classes - 1 : e.functions;
+    std::vector<std::size_t> start{0}, every(own), varying, all(e.functions);
     std::iota(every.begin(), every.end(), 0);
-    if (e.grouped) {
-        for (std::size_t g = 0; g < k; ++g) {
-            group_start.push_back(group_start[g] + class_sizes[g]);
-            for (std::size_t q = 0; q + 1 < k; ++q)
-                for (std::size_t j = group_start[g]; j < group_start[g + 1]; ++j)
-                    l1[g * (k - 1) + q] += std::fabs(coef[q * width + j]);
-        }
-        std::size_t p = 0;
-        each_pair(k,
-                  [&](std::size_t i, std::size_t j) { cell.l1[p++] = l1[i * (k - 1) + j - 1] + l1[j * (k - 1) + i]; });
-    } else {
-        for (std::size_t p = 0; p < functions; ++p)
-            for (std::size_t j = 0; j < width; ++j) cell.l1[p] += std::fabs(coef[p * width + j]);
-    }
+    std::iota(all.begin(), all.end(), 0);
+    std::vector<double> l1(parts * own);
     double largest = 0;
-    for (const double c : coef) largest = std::max(largest, std::fabs(c));
     for (const double r : cell.rho) largest = std::max(largest, std::fabs(r));
-    const double scale = power_of_two(largest);
-    if (e.grouped) {
-        cell.function = every;
-        std::vector<std::size_t> others(k - 1);
-        std::iota(others.begin(), others.end(), 0);
-        for (std::size_t g = 0; g < k; ++g) {
-            const std::size_t first = group_start[g], depth = group_start[g + 1] - first;
-            const auto at = [&](std::size_t q, std::size_t j) { return coef[q * width + first + j]; };
-            cell.exact.parts.push_back(packed_part<double>(first, depth, others, k - 1, at));
-            cell.single.parts.push_back(packed_part<float>(
-                first, depth, others, k - 1, [&](std::size_t q, std::size_t j) { return at(q, j) / scale; }));
-        }
-        if (!cell.m) cell.function.clear();
-    } else {
-        // A function whose coefficients are all zero is constant in this cell.
-        for (const std::size_t p : every)
-            if (cell.l1[p] > 0) cell.function.push_back(p);
-        const auto at = [&](std::size_t p, std::size_t j) { return coef[p * width + j]; };
-        cell.exact.parts.push_back(packed_part<double>(0, width, cell.function, functions, at));
-        cell.single.parts.push_back(packed_part<float>(0, width, every, functions,
-                                                       [&](std::size_t p, std::size_t j) { return at(p, j) / scale; }));
+    for (std::size_t g = 0; g < parts; ++g) {
+        start.push_back(e.grouped ? start[g] + class_sizes[g] : width);
+        for (std::size_t q = 0; q < own; ++q)
+            for (std::size_t j = start[g]; j < start[g + 1]; ++j) {
+                const double size = std::fabs(coef[q * width + j]);
+                l1[g * own + q] += size;
+                largest = std::max(largest, size);
+            }
     }
+    const double scale = power_of_two(largest);
+    if (e.grouped)
+        each_pair(parts,
+                  [&](std::size_t i, std::size_t j) { cell.l1.push_back(l1[i * own + j - 1] + l1[j * own + i]); });
+    else
+        cell.l1 = l1;
+    // A function whose coefficients are all zero is constant in this cell.
+    for (const std::size_t q : every)
+        if (e.grouped || l1[q] > 0) varying.push_back(q);
+    for (std::size_t g = 0; g < parts; ++g) {
+        const std::size_t first = start[g], depth = start[g + 1] - first;
+        const auto at = [&](std::size_t q, std::size_t j) { return coef[q * width + first + j]; };
+        cell.exact.parts.push_back(packed_part<double>(first, depth, varying, own, at));
+        cell.single.parts.push_back(packed_part<float>(first, depth, every, own,
+                                                       [&](std::size_t q, std::size_t j) { return at(q, j) / scale; }));
+    }
+    if (cell.m) cell.function = e.grouped ? all : varying;
     pack_constants(cell.exact.constant, cell.function, cell, 1);
-    pack_constants(cell.single.constant, every, cell, scale);
-    cell.size.assign(round_up(functions, Panels<float>::vector()), 0.0f);
-    for (std::size_t p = 0; p < functions; ++p) {
+    pack_constants(cell.single.constant, all, cell, scale);
+    cell.size.assign(round_up(e.functions, Panels<float>::vector()), 0.0f);
+    for (std::size_t p = 0; p < e.functions; ++p) {
         cell.size[p] = 1.000001f * static_cast<float>((cell.l1[p] + std::fabs(cell.rho[p])) / scale);
         if (e.grouped && cell.l1[p] == 0)
             cell.size[p] = cell.single.constant[p] == 0 && cell.rho[p] != 0 ? HUGE_VALF : -1;

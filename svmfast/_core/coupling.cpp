@@ -254,21 +254,13 @@ class Coupling {
     }
 };
 
-// One row with two classes: its estimates, and whether LIBSVM's print the same.
-bool two_classes(double r, double error, double *out) {
-    out[0] = r;
-    out[1] = 1 - r;
-    const double errors[2] = {error, error + 2 * UNIT};
-    return certain(out, errors, 2);
-}
-
 // out[row][class]. `errors`, if not null, bounds the distance of LIBSVM's own decision values from the given ones:
 // near_boundary[row] is then 0 if LIBSVM's estimates provably (docs/certificate.md) print the same with six digits and
 // have the same first maximum.
 void estimate(std::size_t k, const double *a, const double *b, const double *decisions, const double *errors,
               std::size_t rows, double *out, std::uint8_t *near_boundary) {
     const std::size_t pairs = k * (k - 1) / 2;
-    Aligned<double> r(2 * pairs);
+    Aligned<double> r(2 * pairs + 1);
     double *const dr = r.data() + pairs;
     Coupling coupling(k == 2 ? 0 : k, errors != nullptr);
     for (std::size_t i = 0; i < rows; ++i) {
@@ -278,8 +270,9 @@ void estimate(std::size_t k, const double *a, const double *b, const double *dec
             if (errors) dr[p] = sigmoid_error(f[p], errors[i * pairs + p], a[p], b[p], r[p]);
         }
         if (k == 2) {
-            const bool sure = two_classes(r[0], errors ? dr[0] : HUGE_VAL, out + 2 * i);
-            if (errors) near_boundary[i] = !sure;
+            out[2 * i] = r[0], out[2 * i + 1] = 1 - r[0];
+            dr[1] = dr[0] + 2 * UNIT;
+            if (errors) near_boundary[i] = !certain(out + 2 * i, dr, 2);
             continue;
         }
         coupling.set(r.data(), errors ? dr : nullptr);

@@ -146,13 +146,6 @@ std::tuple<Out<double>, std::size_t> DecisionSums::decide(const SparseRows &rows
     return {give(std::move(out), {n, p}), near_boundary};
 }
 
-std::tuple<Out<double>, Out<double>> DecisionSums::double_values(const SparseRows &rows, Threads threads) {
-    const std::size_t n = rows.count, p = impl_->e.functions;
-    std::unique_ptr<double[]> out(new double[n * p]), bounds(new double[n * p]);
-    impl_->sums(rows, false, threads, out.get(), bounds.get());
-    return {give(std::move(out), {n, p}), give(std::move(bounds), {n, p})};
-}
-
 Out<double> DecisionSums::probability_values(const SparseRows &rows, In1<double> a, In1<double> b, In1<double> marks,
                                              Threads threads) {
     Impl &m = *impl_;
@@ -160,13 +153,13 @@ Out<double> DecisionSums::probability_values(const SparseRows &rows, In1<double>
     // To prove that the coupling prints the same digits takes as long as summing about 4 k^2 support vectors in
     // LIBSVM's order.
     if (k > MOST_COUPLED || m.e.n < 4 * k * k) return std::get<0>(decide(rows, true, threads));
-    auto [out, bounds] = double_values(rows, threads);
-    double *const values = out.data.get();
+    auto [out, bounds] = values(rows, false, threads);
+    double *const to = out.data.get();
     const std::vector<std::size_t> which =
-        m.in_doubt({values, {n, p}}, {bounds.data.get(), {n, p}}, a, b, marks, k, threads);
+        m.in_doubt({to, {n, p}}, {bounds.data.get(), {n, p}}, a, b, marks, k, threads);
     std::vector<double> again(which.size() * p);
     m.sums(rows, true, threads, again.data(), nullptr, &which);
-    for (std::size_t i = 0; i < which.size(); ++i) std::copy_n(again.data() + i * p, p, values + which[i] * p);
+    for (std::size_t i = 0; i < which.size(); ++i) std::copy_n(again.data() + i * p, p, to + which[i] * p);
     return std::move(out);
 }
 
@@ -197,13 +190,15 @@ std::tuple<Out<std::int32_t>, std::size_t, std::size_t> DecisionSums::labels(con
     return {give(std::move(out), {all.count}), proven, near_boundary};
 }
 
-std::tuple<Out<double>, Out<double>> DecisionSums::single_values(const SparseRows &all, Threads threads) {
+std::tuple<Out<double>, Out<double>> DecisionSums::values(const SparseRows &all, bool single, Threads threads) {
     Impl &m = *impl_;
     const std::size_t n = all.count, p = m.e.functions;
     std::unique_ptr<double[]> out(new double[n * p]()), bounds(new double[n * p]);
     std::fill_n(bounds.get(), n * p, std::numeric_limits<double>::infinity());
-    m.pack_single();
-    if (m.first_tier)
+    if (single) m.pack_single();
+    if (!single)
+        m.sums(all, false, threads, out.get(), bounds.get());
+    else if (m.first_tier)
         m.each_block(all, nullptr, threads, [&](const RowBlock &rows) {
             std::vector<std::int32_t> labels(rows.count);
             SVMFAST_DISPATCH(single_labels, *m.first_tier, rows, labels.data(), out.get() + rows.first * p,

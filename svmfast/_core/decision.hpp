@@ -24,6 +24,8 @@ struct RowBlock : Csr {
     const std::size_t *which = nullptr;
     // The number of the block's row r.
     std::size_t row(std::size_t r) const { return which ? which[first + r] : first + r; }
+    std::int64_t begin(std::size_t r) const { return indptr[row(r)]; }
+    std::int64_t end(std::size_t r) const { return indptr[row(r) + 1]; }
     std::size_t entries(std::size_t r) const { return Csr::entries(row(r)); }
 };
 
@@ -107,16 +109,18 @@ void pack(Expansion &, const SupportVectors &);
 // Null unless all stored values are equal.
 std::unique_ptr<OneHot> pack_one_hot(const Expansion &, const SupportVectors &);
 
-// Calls visit(function, group, coefficient row, other group, its row) for every decision function: LIBSVM's pairs of
-// classes or, with one group, one coefficient row for each function and no other group.
+// A decision function: the sums of a class with one of its coefficient rows, and of another class with its, or of none.
+struct Function {
+    std::size_t number, group, row, other, other_row;
+};
+// Calls visit(Function) for LIBSVM's pairs of classes or, with one group, for each coefficient row.
 template <class Visit>
 void each_function(const Expansion &e, Visit &&visit) {
     constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
     std::size_t p = 0;
-    if (e.groups == 1)
-        for (; p < e.functions; ++p) visit(p, std::size_t{0}, p, none, none);
+    for (; e.groups == 1 && p < e.functions; ++p) visit(Function{p, 0, p, none, none});
     for (std::size_t i = 0; i < e.groups; ++i)
-        for (std::size_t j = i + 1; j < e.groups; ++j) visit(p++, i, j - 1, j, i);
+        for (std::size_t j = i + 1; j < e.groups; ++j) visit(Function{p++, i, j - 1, j, i});
 }
 
 }  // namespace svmfast

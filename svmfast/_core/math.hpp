@@ -1,5 +1,7 @@
 // Constants and functions that all parts of the core share.
 #pragma once
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 
 namespace svmfast {
@@ -17,6 +19,11 @@ static inline Number powi(Number base, int times) {
     for (Number square = base; times > 0; times /= 2, square *= square)
         if (times % 2 == 1) result *= square;
     return result;
+}
+
+// The largest power of two that is at most x, or 1 for what is not a positive number.
+static inline double power_of_two(double x) {
+    return x > 0 && std::isfinite(x) ? std::ldexp(1.0, std::clamp(std::ilogb(x), -1000, 1000)) : 1;
 }
 
 static constexpr std::size_t divide_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit; }

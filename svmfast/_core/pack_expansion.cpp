@@ -36,16 +36,6 @@ void place(Expansion &e, const SupportVectors &sv) {
     e.scattered = nnz < SCATTER_DENSITY * cells || 8 * cells > PANEL_BYTES_LIMIT;
 }
 
-void pack_panels(Expansion &e, const SupportVectors &sv) {
-    const std::size_t d = e.active.size();
-    e.values.assign(e.panels() * d * e.lanes, 0.0);
-    for (std::size_t i = 0; i < e.n; ++i) {
-        double *x = e.values.data() + e.lane[i] / e.lanes * d * e.lanes + e.lane[i] % e.lanes;
-        for (std::int64_t k = sv.rows.indptr[i]; k < sv.rows.indptr[i + 1]; ++k)
-            x[e.position(sv.rows.indices[k]) * e.lanes] = sv.rows.values[k];
-    }
-}
-
 void pack_columns(Expansion &e, const SupportVectors &sv) {
     e.column_lane.resize(sv.rows.indptr[e.n]);
     e.column_value.resize(sv.rows.indptr[e.n]);
@@ -76,13 +66,17 @@ void add_magnitudes(Expansion &e, const SupportVectors &sv) {
     if (e.coef_l1.size() != e.functions) throw std::invalid_argument("rho does not fit the classes");
 }
 
-void weigh(Expansion &e, const SupportVectors &sv) {
+void pack_vectors(Expansion &e, const SupportVectors &sv) {
+    const std::size_t d = e.active.size();
+    e.values.assign(e.scattered ? 0 : e.panels() * d * e.lanes, 0.0);
     e.init.assign(e.panels() * e.lanes, 0.0);
     e.coef.assign(e.panels() * e.width * e.lanes, 0.0);
     for (std::size_t i = 0; i < e.n; ++i) {
+        const std::size_t panel = e.lane[i] / e.lanes, at = e.lane[i] % e.lanes;
         e.init[e.lane[i]] = -e.gamma * LOG2_E * sv.rows.squared_norm(i);
-        for (std::size_t j = 0; j < e.width; ++j)
-            e.coef[(e.lane[i] / e.lanes * e.width + j) * e.lanes + e.lane[i] % e.lanes] = sv.coefficient(j, i);
+        for (std::size_t j = 0; j < e.width; ++j) e.coef[(panel * e.width + j) * e.lanes + at] = sv.coefficient(j, i);
+        for (std::int64_t k = sv.rows.indptr[i]; k < sv.rows.indptr[i + 1] && !e.scattered; ++k)
+            e.values[(panel * d + e.position(sv.rows.indices[k])) * e.lanes + at] = sv.rows.values[k];
     }
 }
 
@@ -121,11 +115,8 @@ void describe(Expansion &e, const SupportVectors &sv) {
 }
 
 void pack(Expansion &e, const SupportVectors &sv) {
-    if (e.scattered)
-        pack_columns(e, sv);
-    else
-        pack_panels(e, sv);
-    weigh(e, sv);
+    if (e.scattered) pack_columns(e, sv);
+    pack_vectors(e, sv);
     e.collapsed = e.kind == KernelKind::linear && collapse_is_cheaper(e);
     if (e.collapsed) collapse(e, sv);
 }

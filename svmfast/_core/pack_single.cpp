@@ -22,8 +22,6 @@ constexpr int LARGEST_DEGREE = 64;
 constexpr double SMALL_EXPONENT = 0.7;
 constexpr std::size_t WIDEST_SECOND_ORDER = 128;
 
-// The largest power of two that is at most x.
-double power_of_two(double x) { return std::exp2(std::floor(std::log2(x))); }
 bool moderate(double x) { return x > 1e-100 && x < 1e100; }
 
 // The contribution of one support vector, with coefficient a, to the second-order polynomial.
@@ -133,8 +131,7 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &e, const SupportVectors
         (power && e.degree > LARGEST_DEGREE))
         return nullptr;
     const double density = static_cast<double>(indptr[e.n]) / (static_cast<double>(e.n) * static_cast<double>(d));
-    auto s = std::make_unique<SinglePack>(
-        SinglePack{e, 0, 1, 1, 1, 1, false, false, {}, 0, 0, {}, {}, {}, {}, {}, {}, nullptr, nullptr});
+    auto s = std::make_unique<SinglePack>(e);
     if (rbf) s->exponent = e.gamma * LOG2_E;
     s->centered = rbf && density > CENTERED_DENSITY;
     s->center.assign(d, 0.0);
@@ -154,7 +151,6 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &e, const SupportVectors
             x[at] = values[k] - s->center[at];
         }
     };
-    s->reach = 0;
     for (std::size_t i = 0; i < e.n; ++i) {
         centered_vector(i);
         for (double v : x) {

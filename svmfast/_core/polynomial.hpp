@@ -101,7 +101,7 @@ SVMFAST_DECLARE(void expansion_bounds(double gamma, const double *degrees, std::
 // index_places, and where each degree starts.
 SVMFAST_DECLARE(template <class Number> Number sparse_polynomial(const std::int32_t *position, const Number *z,
                                                                  std::size_t nnz, int order, const Number *coefficients,
-                                                                 const std::size_t *const *place,
+                                                                 const std::vector<std::size_t> *place,
                                                                  const std::size_t *begin))
 
 // Adds the pairs of one block's points with those of this and all later blocks; the latter count twice.

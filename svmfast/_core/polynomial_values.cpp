@@ -37,33 +37,25 @@ struct PolynomialValues::Impl : Polynomials {
         return children;
     }
 
-    // An estimate for rows with as many entries as they have on average.
-    double multiply_adds(const SparseRows &rows) const {
-        const std::size_t n = rows.count, entries = n ? std::min(d, rows.entries() / n) : 0;
-        const int order = cells * p > 0 ? *std::max_element(orders.data(), orders.data() + cells * p) : 0;
-        return double(n) * (double(p) * double(monomials_up_to(entries, order)) + double(cells * entries));
-    }
-
     std::size_t cells, d, p, W;
     Router router;
 
     // Sparse rows.
     std::vector<std::vector<std::size_t>> places;  // index_places
-    std::vector<const std::size_t *> tables;
-    std::vector<std::size_t> terms;  // of each cell, and its features
+    std::vector<std::size_t> terms;                // of each cell, and its features
     std::vector<std::size_t> begin_of_degree;
     std::vector<std::size_t> most_sparse;  // entries up to which a cell's rows stay sparse
     std::vector<double> center_square;
 
+    int highest = 0;  // order
+
     void prepare_sparse() {
+        for (std::size_t i = 0; i < cells * p; ++i) highest = std::max(highest, int(orders.data()[i]));
         terms.assign(cells, d + 1);
         for (std::size_t i = 0; i < cells * p; ++i) terms[i / p] += monomials_up_to(d, orders.data()[i]);
         most_sparse.assign(cells, 0);
         if (!about_zero) return;
-        int highest = 0;
-        for (std::size_t i = 0; i < cells * p; ++i) highest = std::max(highest, int(orders.data()[i]));
         places = index_places(d, highest);
-        for (const auto &table : places) tables.push_back(table.data());
         // Sparse rows store places of pairs in 32 bits.
         const bool places_fit =
             highest < 2 || monomials_of_degree(d, 2) <= std::size_t(std::numeric_limits<std::int32_t>::max());
@@ -278,7 +270,7 @@ struct PolynomialValues::Impl : Polynomials {
                 const auto [coefficients, scale] = piece<Number>(run, number);
                 sums[function * 64 + i] = scale * SVMFAST_DISPATCH(sparse_polynomial, position.data(), value.data(),
                                                                    known, orders.data()[number], coefficients,
-                                                                   tables.data(), begin_of_degree.data());
+                                                                   places.data(), begin_of_degree.data());
             }
         }
         SVMFAST_DISPATCH(gaussian_factors, of.s, task.count, gamma, of.factor);
@@ -298,7 +290,10 @@ PolynomialAnswers PolynomialValues::values(const SparseRows &rows, bool bounds,
     std::unique_ptr<double[]> out(new double[n * m.p]);
     std::unique_ptr<double[]> bound(bounds ? new double[n * m.p] : nullptr);
     std::vector<std::int32_t> cell(n);
-    const Threads threads = wanted.for_work(m.multiply_adds(rows));
+    // For rows with as many entries as they have on average.
+    const std::size_t entries = n ? std::min(m.d, rows.entries() / n) : 0;
+    const double terms = double(m.p) * double(monomials_up_to(entries, m.highest));
+    const Threads threads = wanted.for_work(double(n) * (terms + double(m.cells * entries)));
     // A thread takes enough rows to fill the blocks of many cells, and few enough for its own cache, because
     // rows of a cell, which are far apart, are read again.
     const std::size_t together = std::clamp<std::size_t>(96 * m.cells, 2048, 1 << 16);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 
 #include "math.hpp"
@@ -12,11 +11,6 @@ namespace svmfast {
 namespace {
 
 constexpr std::size_t ROUTED_ROWS = 512;  // that a thread takes at a time
-
-// The power of two that scales numbers up to `largest` to about 1.
-double unit_scale(double largest) {
-    return largest > 0 && std::isfinite(largest) ? std::ldexp(1.0, -std::clamp(std::ilogb(largest), -1000, 1000)) : 1.0;
-}
 
 }  // namespace
 
@@ -33,8 +27,8 @@ CenterTable::CenterTable(const double *given, std::size_t count, std::size_t col
             largest = std::max(largest, std::fabs(given[c * columns + f]));
             farthest = std::max(farthest, std::fabs(given[c * columns + f] - mean[f]));
         }
-    scale = unit_scale(largest);
-    const double scale32 = unit_scale(farthest);
+    scale = 1 / power_of_two(largest);
+    const double scale32 = 1 / power_of_two(farthest);
     value.assign(columns * count, 0.0);
     std::fill(centers.start.begin(), centers.start.end(), HUGE_VALF);
     double top_offset = 0, top_square = 0, top_norm = 0;
@@ -66,7 +60,7 @@ Router::Router(In1<std::int32_t> columns, In1<std::int64_t> children, In2<double
     const std::size_t d = centers.shape(1);
     double largest = 0;
     for (std::size_t i = 0; i < centers.size(); ++i) largest = std::max(largest, std::fabs(centers.data()[i]));
-    factor_ = unit_scale(largest);
+    factor_ = 1 / power_of_two(largest);
     std::size_t next = 1;
     for (std::size_t i = 0; i < children.size(); ++i) {
         const auto count = static_cast<std::size_t>(children.data()[i]);
@@ -107,21 +101,18 @@ void Router::route(const PackedRows &packed, const Csr &rows, std::size_t first,
     if (root.children == nodes_.size() - 1)  // the root's children are the cells
         return nearest(tables_[root.table], packed, rows, first, nullptr, n, cell);
     // Children have higher numbers than their parents.
-    std::map<std::size_t, std::vector<std::size_t>> waiting;  // rows at each node
-    std::vector<std::size_t> all(n);
-    std::iota(all.begin(), all.end(), 0);
-    waiting.emplace(0, std::move(all));
-    std::vector<std::int32_t> child;
-    while (!waiting.empty()) {
-        const Node &here = nodes_[waiting.begin()->first];
-        const std::vector<std::size_t> which = std::move(waiting.begin()->second);
-        waiting.erase(waiting.begin());
+    std::vector<std::vector<std::size_t>> waiting(nodes_.size());  // rows at each node
+    waiting[0].resize(n);
+    std::iota(waiting[0].begin(), waiting[0].end(), 0);
+    std::vector<std::int32_t> child(n);
+    for (std::size_t node = 0; node < nodes_.size(); ++node) {
+        const Node &here = nodes_[node];
+        const std::vector<std::size_t> which = std::move(waiting[node]);
         if (here.cell >= 0) {
             for (const std::size_t row : which) cell[row] = here.cell;
         } else if (here.table < 0) {
-            waiting.emplace(here.first_child, which);
+            waiting[here.first_child] = which;
         } else {
-            child.resize(which.size());
             nearest(tables_[here.table], packed, rows, first, which.data(), which.size(), child.data());
             for (std::size_t i = 0; i < which.size(); ++i) waiting[here.first_child + child[i]].push_back(which[i]);
         }

@@ -60,17 +60,19 @@ static inline IntegerSums pack_integers(const Lattice &l, const std::vector<doub
 }
 
 struct SinglePack {
-    const Expansion &e;     // classes, functions, columns
-    double exponent;        // rbf: gamma log2 e
-    double value_scale;     // features are stored times this
-    double argument_scale;  // the kernel function's arguments are divided by this
-    double row_scale;       // features of rows are multiplied by this: the other factors of a product of features
-    double coef_scale;      // coefficients are stored divided by this (and kernel values, where arguments are)
-    bool pairs;             // three classes or more: kernel values are kept, and coefficients lie column by column
-    bool centered;          // the center is subtracted from rows, which are then dense; else it is 0
+    explicit SinglePack(const Expansion &e) : e(e) {}
+
+    const Expansion &e;         // classes, functions, columns
+    double exponent = 0;        // rbf: gamma log2 e
+    double value_scale = 1;     // features are stored times this
+    double argument_scale = 1;  // the kernel function's arguments are divided by this
+    double row_scale = 1;       // features of rows are multiplied by this: the other factors of a product of features
+    double coef_scale = 1;      // coefficients are stored divided by this (and kernel values, where arguments are)
+    bool pairs = false;         // three classes or more: kernel values are kept, and coefficients lie column by column
+    bool centered = false;      // the center is subtracted from rows, which are then dense; else it is 0
     std::vector<double> center;
-    double reach;  // largest ||x_i - center||
-    std::size_t lanes;
+    double reach = 0;  // largest ||x_i - center||
+    std::size_t lanes = 0;
     std::vector<std::size_t> group_panels;
     Aligned<float> values;     // [panel][active][lanes]
     Aligned<float> init;       // [panel][lanes]: where the argument of the kernel function starts
@@ -89,7 +91,6 @@ std::unique_ptr<SinglePack> single_pack(const Expansion &, const SupportVectors 
 
 // The winning class of each row of the block -> out[count], or -1 if single precision does not prove that LIBSVM's own
 // arithmetic gives the same class. Returns how many rows stay open. Unless null, `values` and `bounds`
-// [count][functions] receive the decision values and bounds on their errors (infinite where single precision has no
-// bound).
+// [count][functions] receive the decision values and bounds on their errors of the rows for which there is a bound.
 SVMFAST_DECLARE(std::size_t single_labels(const SinglePack &, const RowBlock &, std::int32_t *out, double *values,
                                           double *bounds))

@@ -64,11 +64,9 @@ class DecisionSums {
     // could change, or all.
     std::tuple<Out<double>, std::size_t> decide(const SparseRows &rows, bool libsvm_order, Threads threads);
 
-    // Decision values in double precision and bounds on |value - LIBSVM's value|: 0 where LIBSVM's order was used.
-    std::tuple<Out<double>, Out<double>> double_values(const SparseRows &rows, Threads threads);
-
-    // The same in single precision; bounds are infinite where there is none.
-    std::tuple<Out<double>, Out<double>> single_values(const SparseRows &rows, Threads threads);
+    // Decision values and bounds on |value - LIBSVM's value|, in double precision, where bounds are 0 if LIBSVM's order
+    // was used, or in single precision, where they are infinite if there are none.
+    std::tuple<Out<double>, Out<double>> values(const SparseRows &rows, bool single, Threads threads);
 
     // The winning class of each row (0 and 1 are the positive and the negative side of a single function), the same as
     // decide() gives. Also the numbers of rows that single precision answered and that were summed in LIBSVM's order.

@@ -28,6 +28,11 @@ static constexpr bool votes_for_first(double value) { return value > 0; }
 // doubles nothing is known, whatever the bound: in another order the sum may stay inside.
 static inline bool proves_sign(double value, double bound) { return std::fabs(value) > bound && std::isfinite(value); }
 
+// Which side such a value is certain to take: 0 that of the first class, 1 of the second, or -1.
+static inline int proven_side(double value, double bound) {
+    return proves_sign(value, bound) ? (votes_for_first(value) ? 0 : 1) : -1;
+}
+
 // The class with the most votes; ties go to the lower number.
 static inline std::size_t most_votes(const std::vector<int> &votes) {
     return std::max_element(votes.begin(), votes.end()) - votes.begin();

@@ -5,12 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 from svmfast.cli import messages, signals
-
-if TYPE_CHECKING:
-    from svmfast._core import Prediction
 
 #: The native call shows no progress: with larger files, the command itself does the job where it would.
 MOST_UNSEEN = 8 << 20
@@ -54,7 +51,7 @@ def predict(arguments: list[str]) -> int | None:
     from svmfast._core import predict_plain
 
     try:
-        found = predict_plain([os.fsencode(word) for word in arguments[1:]])
+        found = _Plain(*predict_plain([os.fsencode(word) for word in arguments[1:]]))
     except KeyboardInterrupt:
         return signals.status_asked_for() or 128 + 2
     except Exception:
@@ -89,6 +86,26 @@ def _with_flags(texts: list[str]) -> list[str]:
     return [with_flags(text) for text in texts]
 
 
+class _Plain(NamedTuple):
+    """What the native call gives besides the predictions: `Prediction` of svmfast.hpp."""
+
+    data: bytes
+    output: bytes
+    quiet: bool
+    summary: str
+    rows: int
+    correct: int
+    unknown: int
+    differing: int
+    largest_column: int
+    columns: int
+    classes: list[tuple[float, int, int, int]]
+    scale_rows: int
+    median_norm: float
+    least_norm: float
+    largest_norm: float
+
+
 class _OfClass(NamedTuple):
     """The counts of one class."""
 
@@ -98,7 +115,7 @@ class _OfClass(NamedTuple):
     correct: int
 
 
-def _noted(found: Prediction) -> tuple[list[str], list[str]]:
+def _noted(found: _Plain) -> tuple[list[str], list[str]]:
     """The warnings and the remarks of the command on this prediction."""
     # Not `from svmfast import`: the package first looks for a function of that name, among all methods.
     import svmfast.prediction_words as words

@@ -69,7 +69,7 @@ BELOW_THE_COMMANDS = {
     *("_core", "kernels", "rows"),
 }
 SEEN_BY_CLI = {
-    *("svmfast._core.predict_plain", "svmfast._core.Prediction", "svmfast.methods.registry"),
+    *("svmfast._core.predict_plain", "svmfast.methods.registry"),
     *("svmfast.methods.method", "svmfast.formats.target"),
 }
 SHORT_FLAG = re.compile(r" [(`'\"]?-[a-zA-Z](?![\w(*])|^-[a-zA-Z] ")

@@ -35,9 +35,9 @@ inline void dot_row(std::size_t octets, const double *vectors, std::size_t strid
 
 // The sum of an octet's lanes, in the same order for every width.
 inline double octet_sum(const vd (&parts)[PER_OCTET]) {
-    double lane[8];
-    for (std::size_t i = 0; i < PER_OCTET; ++i) store(lane + i * W, parts[i]);
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+    double octet __attribute__((vector_size(64)));
+    std::memcpy(&octet, parts, sizeof octet);
+    return horizontal_sum(octet);
 }
 
 std::size_t active_octets(const BudgetState &s) { return s.occupied < s.budget ? s.occupied / 8 + 1 : s.octets(); }

@@ -226,9 +226,7 @@ std::int32_t proven_label(const Cell &cell, Rule rule, float relative, float *sc
     const float *const v = b.values.data();
     const float hidden = static_cast<float>(cell.m + cell.pseudo) * 0x1p-118f;  // by underflow
     const float *const size = cell.size.data();
-    const auto side = [&](std::size_t p) {
-        return proves_sign(v[p], relative * size[p] + hidden) ? (votes_for_first(v[p]) ? 0 : 1) : -1;
-    };
+    const auto side = [&](std::size_t p) { return proven_side(v[p], relative * size[p] + hidden); };
     if (rule == Rule::sign) return side(0);
     std::size_t p = 0;
     if (rule == Rule::vote) return certain_winner(b.votes, b.open, [&](std::size_t, std::size_t) { return side(p++); });

@@ -67,12 +67,6 @@ inline void weigh(const Expansion &e, std::size_t panel, const vd (&k)[rows][NV]
 }
 
 template <KernelKind kind>
-inline vd start_value(const Expansion &e, std::size_t panel, std::size_t v, double offset) {
-    if constexpr (kind == KernelKind::rbf) return load(e.init.data() + panel * LANES + v * W) + offset;
-    return broadcast(offset);
-}
-
-template <KernelKind kind>
 void dense_rows(MappedBlock &b, const std::vector<std::uint32_t> &which) {
     const Expansion &e = b.e;
     const std::size_t d = e.active.size();
@@ -100,7 +94,7 @@ void dense_rows(MappedBlock &b, const std::vector<std::uint32_t> &which) {
                     vd k[ROWS][NV];
                     SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r)
                         SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v)
-                            k[r][v] = start_value<kind>(e, panel, v, offset[t * ROWS + r]);
+                            k[r][v] = start_value<kind>(e.init.data() + panel * LANES + v * W, offset[t * ROWS + r]);
                     add_products(k, d, [=](std::size_t r, std::size_t f) { return z[f * ROWS + r]; },
                                  [=](std::size_t f) { return x + f * LANES; });
                     SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r)
@@ -148,7 +142,7 @@ void sparse_rows(MappedBlock &b, const std::vector<std::uint32_t> &which) {
                     vd *const kept = so_far.data() + i * 2 * NV;
                     vd k[1][NV], odd[NV] = {};
                     SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) {
-                        k[0][v] = s ? kept[v] : start_value<kind>(e, panel, v, b.offset[which[i]]);
+                        k[0][v] = s ? kept[v] : start_value<kind>(e.init.data() + panel * LANES + v * W, b.offset[which[i]]);
                         if (s) odd[v] = kept[NV + v];
                     }
                     add_to_chains(k[0], odd, cut[(s + 1) * n + i] - from, [=](std::size_t j) { return value[j]; },
@@ -247,8 +241,8 @@ std::vector<std::uint32_t> double_rows(const Expansion &e, const RowBlock &rows,
         if (e.collapsed)
             collapsed_row(b, r, value);
         else
-            each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {
-                value[p] = b.sum(r, i, row_i) + b.sum(r, j, row_j) - e.rho[p];
+            each_function(e, [&](const Function &f) {
+                value[f.number] = b.sum(r, f.group, f.row) + b.sum(r, f.other, f.other_row) - e.rho[f.number];
             });
         const Rounding error = rounding(e.kind, e.gamma, e.coef0, e.degree, e.n, e.max_entries + rows.entries(r),
                                         e.max_norm, b.rows.squared_norm[r]);
@@ -256,12 +250,13 @@ std::vector<std::uint32_t> double_rows(const Expansion &e, const RowBlock &rows,
         for (std::size_t p = 0; p < e.functions; ++p) sure &= proves_sign(value[p], error.of(e.coef_l1[p], e.rho[p]));
         if (!sure) near_boundary.push_back(static_cast<std::uint32_t>(r));
         if (!errors) continue;
-        each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {
-            double bound = error.of(e.coef_l1[p], e.rho[p]);
+        each_function(e, [&](const Function &f) {
+            const double l1 = e.coef_l1[f.number], rho = e.rho[f.number];
+            double bound = error.of(l1, rho);
             if (rbf && !e.mixed)  // coefficients of one sign: the sum is also the sum of magnitudes
-                bound = error.of_magnitude(std::fabs(b.sum(r, i, row_i)) + std::fabs(b.sum(r, j, row_j)), e.coef_l1[p],
-                                           e.rho[p]);
-            errors[r * e.functions + p] = sure ? bound : 0;
+                bound = error.of_magnitude(
+                    std::fabs(b.sum(r, f.group, f.row)) + std::fabs(b.sum(r, f.other, f.other_row)), l1, rho);
+            errors[r * e.functions + f.number] = sure ? bound : 0;
         });
     }
     return near_boundary;
@@ -273,7 +268,10 @@ std::size_t decision_block(const Expansion &e, const RowBlock &rows, bool libsvm
     std::vector<std::uint32_t> which(libsvm_order ? rows.count : 0);
     std::iota(which.begin(), which.end(), 0);
     if (!libsvm_order) which = double_rows(e, rows, out, errors);
-    libsvm_order_rows(e, rows, which.data(), which.size(), out);
+    if (which.empty()) return 0;
+    LibsvmOrder exactly(e);
+    for (std::size_t i = 0; i < which.size(); i += LibsvmOrder::BATCH)
+        exactly.evaluate(rows, which.data() + i, std::min(LibsvmOrder::BATCH, which.size() - i), out);
     return which.size();
 }
 

@@ -1,7 +1,6 @@
 // Rows summed operation by operation as LIBSVM sums them. See decision.hpp for the layout.
 #pragma once
 #include "decision.hpp"
-#include "simd/libm_exp.hpp"
 #include "simd/tiles.hpp"
 
 namespace svmfast::SVMFAST_ISA {
@@ -101,16 +100,16 @@ class LibsvmOrder {
         }
         for (std::size_t i = 0; i < lanes; ++i)
             for (std::size_t b = 0; b < BATCH; ++b) across[i * BATCH + b] = k[b * stride + i];
-        each_function(e, [&](std::size_t p, std::size_t i, std::size_t row_i, std::size_t j, std::size_t row_j) {
+        each_function(e, [&](const Function &f) {
             double sum[BATCH] = {};
-            if (begin > 0) std::copy_n(so_far.data() + p * BATCH, BATCH, sum);
-            add(i, row_i, sum);
-            if (j < e.groups) add(j, row_j, sum);
+            if (begin > 0) std::copy_n(so_far.data() + f.number * BATCH, BATCH, sum);
+            add(f.group, f.row, sum);
+            if (f.other < e.groups) add(f.other, f.other_row, sum);
             if (end < e.panels()) {
-                std::copy_n(sum, BATCH, so_far.data() + p * BATCH);
+                std::copy_n(sum, BATCH, so_far.data() + f.number * BATCH);
                 return;
             }
-            for (std::size_t b = 0; b < count; ++b) out[which[b] * e.functions + p] = sum[b] - e.rho[p];
+            for (std::size_t b = 0; b < count; ++b) out[which[b] * e.functions + f.number] = sum[b] - e.rho[f.number];
         });
     }
 
@@ -226,14 +225,6 @@ class LibsvmOrder {
         if (rbf) columns(f, e.active.size(), add_square);
     }
 };
-
-// The rows which[0 .. count) of the block -> out[which][functions].
-void libsvm_order_rows(const Expansion &e, const RowBlock &rows, const std::uint32_t *which, std::size_t count, double *out) {
-    if (count == 0) return;
-    LibsvmOrder exactly(e);
-    for (std::size_t i = 0; i < count; i += LibsvmOrder::BATCH)
-        exactly.evaluate(rows, which + i, std::min(LibsvmOrder::BATCH, count - i), out);
-}
 
 }  // namespace
 }  // namespace svmfast::SVMFAST_ISA

@@ -19,9 +19,11 @@ inline vd relative_degradation(vd m, vd kappa, vd s) {
     return maximum(m * m + n * n + 2.0 * m * n * kappa - s * s, vd{});
 }
 
-// Golden section search for the maximum of s on [low, low + width]; `iterations` shrink the width below the precision.
-inline vd golden_section(vd m, vd log_kappa, double low, double width, int iterations) {
-    vd a = broadcast(low), b = broadcast(low + width);
+// h: golden section search for the maximum of s on [0, 1/2]; `iterations` shrink the width below the precision. Below
+// kappa = e^-2 s can have two modes, one in each half of [0, 1], and the better one must be found. For m <= 1/2 it is
+// the one in [0, 1/2], since s(h) - s(1-h) = (1-2m) (kappa^(h^2) - kappa^((1-h)^2)) >= 0 there.
+inline vd search_h(vd m, vd log_kappa, int iterations) {
+    vd a = vd{}, b = broadcast(0.5);
     vd left = b - GOLDEN * (b - a), right = a + GOLDEN * (b - a);
     vd s_left = merged_length(m, log_kappa, left), s_right = merged_length(m, log_kappa, right);
     for (int i = 0; i < iterations; ++i) {
@@ -47,7 +49,7 @@ constexpr int golden_iterations(double width, double eps) {
 
 // Cell number and position within the cell of u in [0, cells].
 inline void split_cell(vd u, std::size_t cells, vi &cell, vd &part) {
-    constexpr double magic = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer in the low bits
+    constexpr double magic = Exponent<double>::magic;  // adding it rounds to an integer in the low bits
     const vd shifted = minimum(maximum(u - 0.5, vd{}), broadcast(static_cast<double>(cells) - 1.0)) + magic;
     cell = (vi)shifted - (vi)broadcast(magic);
     part = u - (shifted - magic);
@@ -154,11 +156,6 @@ inline std::size_t best_partner(BudgetState &s, std::size_t first, const float *
     }
     return partner;
 }
-
-// Below kappa = e^-2 s can have two modes, one in each half of [0, 1], and the better one must be found. For m <= 1/2
-// it is the one in [0, 1/2], since s(h) - s(1-h) = (1-2m) (kappa^(h^2) - kappa^((1-h)^2)) >= 0 there, so the other
-// half is not searched.
-inline vd search_h(vd m, vd log_kappa, int iterations) { return golden_section(m, log_kappa, 0.0, 0.5, iterations); }
 
 constexpr int GSS_ITERATIONS = golden_iterations(0.5, 0.01), PRECISE_ITERATIONS = golden_iterations(0.5, 1e-10);
 

@@ -52,7 +52,7 @@ struct MappedRows {
         squared_norm.reserve(rows.count);
         for (std::size_t r = 0; r < rows.count; ++r) {
             double norm = 0;
-            for (std::int64_t k = rows.indptr[rows.row(r)]; k < rows.indptr[rows.row(r) + 1]; ++k) {
+            for (std::int64_t k = rows.begin(r); k < rows.end(r); ++k) {
                 const double z = rows.values[k];
                 norm += z * z;
                 const std::int32_t at = e.position(rows.indices[k]);

@@ -21,10 +21,10 @@ inline bool is_dense(std::size_t count, std::size_t d) {
     return static_cast<double>(count) >= DENSE_SHARE * static_cast<double>(d);
 }
 
-// R dense rows with a panel of V vectors: each in its row of `out`.
-template <std::size_t R, std::size_t V, class Number>
-inline void dense_tile(const PanelRow<Number> *const *rows, std::size_t depth, const Number *start,
-                       const Number *values, Number *const *out) {
+// R rows with a panel of V vectors, each in its row of `out`: their number k belongs to the panel's row at(k).
+template <std::size_t R, std::size_t V, class Number, class At>
+inline void tile(const PanelRow<Number> *const *rows, std::size_t count, At &&at, const Number *start,
+                 const Number *values, Number *const *out) {
     constexpr std::size_t lanes = sizeof(Vector<Number>) / sizeof(Number);
     const Number *x[R];
     Vector<Number> sum[R][V];
@@ -32,20 +32,10 @@ inline void dense_tile(const PanelRow<Number> *const *rows, std::size_t depth, c
         x[r] = rows[r]->value;
         SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) sum[r][v] = load(start + v * lanes) + rows[r]->offset;
     }
-    add_products(sum, depth, [&](std::size_t r, std::size_t k) { return x[r][k]; },
-                 [=](std::size_t k) { return values + k * V * lanes; });
+    add_products(sum, count, [&](std::size_t r, std::size_t k) { return x[r][k]; },
+                 [&](std::size_t k) { return values + at(k) * V * lanes; });
     SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r)
         SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) store(out[r] + v * lanes, sum[r][v]);
-}
-
-template <std::size_t V, class Number>
-inline void sparse_row(const PanelRow<Number> &row, const Number *start, const Number *values, Number *out) {
-    constexpr std::size_t lanes = sizeof(Vector<Number>) / sizeof(Number);
-    Vector<Number> sum[1][V];
-    SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) sum[0][v] = load(start + v * lanes) + row.offset;
-    add_products(sum, row.count, [&](std::size_t, std::size_t k) { return row.value[k]; },
-                 [&](std::size_t k) { return values + static_cast<std::size_t>(row.position[k]) * V * lanes; });
-    SVMFAST_UNROLL for (std::size_t v = 0; v < V; ++v) store(out + v * lanes, sum[0][v]);
 }
 
 // out[i * stride ..] = row i times the panels, for n rows, at most BATCH_ROWS.
@@ -67,18 +57,24 @@ void multiply(const Panels<Number> &p, const PanelRow<Number> *rows, std::size_t
         with_size<PANEL_VECTORS>(std::min(PANEL_VECTORS, (p.lanes - first) / lanes), [&](auto vectors) {
             constexpr std::size_t V = vectors, R = panel_rows(V);
             const Number *const start = p.start.data() + first, *const values = p.values.data() + first * p.depth;
+            const auto itself = [](std::size_t k) { return k; };
             std::size_t i = 0;
             for (; i + R / 2 < tiled; i += R) {
                 Number *here[R];
                 SVMFAST_UNROLL for (std::size_t r = 0; r < R; ++r) here[r] = to[i + r] + first;
-                dense_tile<R, V>(dense + i, p.depth, start, values, here);
+                tile<R, V>(dense + i, p.depth, itself, start, values, here);
             }
             for (; i < tiled; ++i) {
                 Number *here[1] = {to[i] + first};
-                dense_tile<1, V>(dense + i, p.depth, start, values, here);
+                tile<1, V>(dense + i, p.depth, itself, start, values, here);
             }
-            for (std::size_t s = 0; s < others; ++s)
-                sparse_row<V>(rows[sparse[s]], start, values, out + sparse[s] * stride + first);
+            for (std::size_t s = 0; s < others; ++s) {
+                const PanelRow<Number> *const row = rows + sparse[s];
+                Number *here[1] = {out + sparse[s] * stride + first};
+                const std::int32_t *const position = row->position;
+                tile<1, V>(&row, row->count, [=](std::size_t k) { return static_cast<std::size_t>(position[k]); }, start,
+                           values, here);
+            }
         });
 }
 

@@ -121,7 +121,7 @@ template <class Number>
 class SparseTerms {
   public:
     SparseTerms(const std::int32_t *position, const Number *z, std::size_t nnz, int order,
-                const std::size_t *const *place)
+                const std::vector<std::size_t> *place)
         : position(position), z(z), nnz(nnz), place(place), paired(order >= 2 && nnz <= MOST_PAIRED) {
         for (std::size_t p = 0; paired && p < nnz; ++p) {
             start[p] = pairs;
@@ -142,7 +142,7 @@ class SparseTerms {
     const std::int32_t *const position;
     const Number *const z;
     const std::size_t nnz;
-    const std::size_t *const *const place;
+    const std::vector<std::size_t> *const place;
     const bool paired;
     std::size_t pairs = 0, start[MOST_PAIRED];
     std::int32_t offset[MOST_PAIRED * (MOST_PAIRED + 1) / 2];
@@ -196,7 +196,7 @@ class SparseTerms {
 
 template <class Number>
 Number sparse_polynomial(const std::int32_t *position, const Number *z, std::size_t nnz, int order,
-                         const Number *coefficients, const std::size_t *const *place, const std::size_t *begin) {
+                         const Number *coefficients, const std::vector<std::size_t> *place, const std::size_t *begin) {
     Number sum = coefficients[0];
     if (order == 0) return sum;
     const SparseTerms<Number> terms(position, z, nnz, order, place);
@@ -216,9 +216,9 @@ void polynomial_block(const Number *w, std::size_t d, int order, const Number *c
 }
 
 template double sparse_polynomial(const std::int32_t *, const double *, std::size_t, int, const double *,
-                                  const std::size_t *const *, const std::size_t *);
+                                  const std::vector<std::size_t> *, const std::size_t *);
 template float sparse_polynomial(const std::int32_t *, const float *, std::size_t, int, const float *,
-                                 const std::size_t *const *, const std::size_t *);
+                                 const std::vector<std::size_t> *, const std::size_t *);
 template void polynomial_block(const double *, std::size_t, int, const double *, std::size_t, double *);
 template void polynomial_block(const float *, std::size_t, int, const float *, std::size_t, float *);
 

@@ -33,12 +33,6 @@ inline void finish(const ReducedSet &s, vd sum, Scratch &t, std::size_t at) {
     }
 }
 
-template <KernelKind kind>
-inline vd start_value(const ReducedSet &s, std::size_t slot, double offset) {
-    if constexpr (kind == KernelKind::rbf) return load(s.init.data() + slot) + offset;
-    return broadcast(offset);
-}
-
 inline double offset_of(const ReducedRows &rows, const ReducedSet &s, std::size_t row) {
     return s.kind == KernelKind::rbf ? -s.gamma * LOG2_E * rows.squared_norm[row] : s.coef0;
 }
@@ -52,7 +46,7 @@ void dense_kernel(const ReducedRows &rows, const ReducedSet &s, std::size_t tile
         const double *u = s.vectors.data() + slot * s.d;
         vd k[ROWS][NV];
     SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r)
-            SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[r][v] = start_value<kind>(s, slot + v * W, offset[r]);
+            SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[r][v] = start_value<kind>(s.init.data() + slot + v * W, offset[r]);
         add_products(k, s.d, [=](std::size_t r, std::size_t f) { return z[f * ROWS + r]; },
                      [=](std::size_t f) { return u + f * LANES; });
         SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r)
@@ -70,7 +64,7 @@ void sparse_kernel(const ReducedRows &rows, const ReducedSet &s, std::size_t fir
         for (std::size_t r = 0; r < count; ++r) {
             const double offset = offset_of(rows, s, first + r);
             vd k[NV];
-            SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[v] = start_value<kind>(s, slot + v * W, offset);
+            SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) k[v] = start_value<kind>(s.init.data() + slot + v * W, offset);
             const std::int64_t begin = rows.start[first + r];
             const std::int32_t *at = rows.index.data() + begin;
             const double *value = rows.value.data() + begin;

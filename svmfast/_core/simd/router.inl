@@ -8,14 +8,6 @@ namespace {
 // Where squares leave the range of doubles, norms are not known; beyond the other, sums leave the range of floats.
 constexpr double LEAST_NORM = 1e-140, LONGEST_ROW = 0x1p100;
 
-// One row of many: where its numbers in double precision are, and its squared norm, of which each lane takes every W-th
-// column; the sum does not depend on zeros that are stored.
-struct PlacedRow {
-    const double *value;
-    double square[W];
-    bool by_vectors;  // of the norm
-};
-
 class Packer {
   public:
     Packer(const Csr &rows, const ActiveColumns &columns, double factor, std::size_t first, std::size_t n,
@@ -30,7 +22,7 @@ class Packer {
         value = to.value.reserve_more(std::min(filled, std::max(entries, n * d)) + n);
         if (!columns.plain()) position = to.position.reserve_more(entries), known = to.known.reserve_more(entries);
         scattered = to.scattered.reserve_more(whole);
-        for (std::size_t i = 0; i < n; ++i) convert(place(i), i);
+        for (std::size_t i = 0; i < n; ++i) pack(i);
         for (std::size_t i = 0; i < n; i += W) store(to.norm.data() + i, square_root(load(to.squared_norm.data() + i)));
     }
 
@@ -44,21 +36,18 @@ class Packer {
     std::int32_t *position = nullptr;
     double *known = nullptr, *scattered;
 
-    PlacedRow place(std::size_t i) {
-        PlacedRow row;
+    // Also the row's squared norm, of which each lane takes every W-th column; the sum does not depend on zeros that
+    // are stored.
+    void pack(std::size_t i) {
         const std::size_t r = first + i;
         std::size_t n = rows.entries(r);
         const double *z = rows.values + rows.indptr[r];
         const std::int32_t *at = rows.indices + rows.indptr[r];
-        const bool all_known = columns.all_plain(rows, r);
-        row.by_vectors = all_known && is_dense(n, d);
-        if (!row.by_vectors) {
-            double square[W] = {};
-            for (std::size_t k = 0; k < n; ++k) {
-                double &sum = square[static_cast<std::size_t>(at[k]) % W];
-                sum = fma(z[k], z[k], sum);
-            }
-            std::copy_n(square, W, row.square);
+        const bool norm_by_vectors = columns.all_plain(rows, r) && is_dense(n, d);
+        double square[W] = {};
+        for (std::size_t k = 0; k < n && !norm_by_vectors; ++k) {
+            double &sum = square[static_cast<std::size_t>(at[k]) % W];
+            sum = fma(z[k], z[k], sum);
         }
         if (columns.plain()) {
             while (n > 0 && static_cast<std::size_t>(at[n - 1]) >= d) --n;
@@ -71,36 +60,23 @@ class Packer {
             z = known, at = position, n = kept;
             position += n, known += n;
         }
-        row.value = z;
         static constexpr std::int32_t nowhere = 0;  // sparse rows have positions, even without numbers
-        to.row[i] = {nullptr, is_dense(n, d) ? nullptr : n ? at : &nowhere, n, 0};
-        if (!is_dense(n, d) || n == d) return row;
-        std::fill_n(scattered, whole, 0.0);
-        for (std::size_t k = 0; k < n; ++k) scattered[at[k]] = z[k];
-        row.value = scattered;
-        return row;
-    }
-
-    void convert(const PlacedRow &row, std::size_t i) {
-        vd squares = load(row.square);
-        const std::size_t n = to.row[i].position ? to.row[i].count : d;
-        const double *const z = row.value;
-        to.row[i].value = value;
+        to.row[i] = {value, is_dense(n, d) ? nullptr : n ? at : &nowhere, n, 0};
+        if (is_dense(n, d) && n < d) {
+            std::fill_n(scattered, whole, 0.0);
+            for (std::size_t k = 0; k < n; ++k) scattered[at[k]] = z[k];
+            z = scattered, n = d;
+        }
+        vd squares = load(square);
         std::size_t k = 0;
-        if (row.by_vectors) {
-            squares = vd{};
-            for (; k + W <= n; k += W) {
-                const vd x = load(z + k);
-                squares = fma(x, x, squares);
-                store_as(value + k, x * factor);
-            }
-            for (; k < n; ++k) {
-                squares[k % W] = fma(z[k], z[k], squares[k % W]);
-                value[k] = static_cast<float>(z[k] * factor);
-            }
-        } else {
-            for (; k + W <= n; k += W) store_as(value + k, load(z + k) * factor);
-            for (; k < n; ++k) value[k] = static_cast<float>(z[k] * factor);
+        for (; k + W <= n; k += W) {
+            const vd x = load(z + k);
+            if (norm_by_vectors) squares = fma(x, x, squares);
+            store_as(value + k, x * factor);
+        }
+        for (; k < n; ++k) {
+            if (norm_by_vectors) squares[k % W] = fma(z[k], z[k], squares[k % W]);
+            value[k] = static_cast<float>(z[k] * factor);
         }
         to.squared_norm[i] = horizontal_sum(squares);
         value += n;

@@ -106,7 +106,7 @@ class LabelDecider {
         value -= s.e.rho[0];
         reach += bound.room(0);
         if (b.values) b.values[row] = value, b.bounds[row] = reach;
-        return side(value, reach);
+        return proven_side(value, reach);
     }
 
     // Pairs of classes, from the kernel values of one row.
@@ -132,9 +132,6 @@ class LabelDecider {
     double magnitude(std::size_t row, std::size_t group) const {
         const auto &of = sums.magnitude.empty() ? sums.total : sums.magnitude;
         return s.coef_scale * std::fabs(of[row * s.e.groups + group]);
-    }
-    static std::int32_t side(double value, double reach) {
-        return proves_sign(value, reach) ? (votes_for_first(value) ? 0 : 1) : -1;
     }
 
     // Coefficient row j of class g, times the kernel values.
@@ -165,7 +162,7 @@ class LabelDecider {
     std::int32_t pair(std::size_t row, std::size_t i, std::size_t j, const float *kernel) {
         // Without coefficients the value is -rho: where this precision answers, no kernel value overflows in LIBSVM.
         if (s.e.coef_l1[number(i, j)] == 0) return votes_for_first(-s.e.rho[number(i, j)]) ? 0 : 1;
-        return side(pair_value(i, j, kernel), pair_reach(row, i, j, kernel));
+        return proven_side(pair_value(i, j, kernel), pair_reach(row, i, j, kernel));
     }
     double pair_reach(std::size_t row, std::size_t i, std::size_t j, const float *kernel) {
         const double one = column(i, j - 1, kernel), other = column(j, i, kernel);
@@ -253,16 +250,12 @@ void rows_by(const Way &way, const SingleBlock &b, const std::vector<std::uint32
 
 std::size_t single_labels(const SinglePack &s, const RowBlock &rows, std::int32_t *out, double *values, double *bounds) {
     SingleBlock b{s, rows, {}, {}, {}, {}, {}, out, values, bounds};
-    if (values) {
-        std::fill_n(values, rows.count * s.e.functions, 0.0);
-        std::fill_n(bounds, rows.count * s.e.functions, std::numeric_limits<double>::infinity());
-    }
     std::vector<double> z(s.centered ? s.e.active.size() : 0);
     LatticeRow on_lattice(s);
     b.facts.reserve(rows.count);
     for (std::size_t r = 0; r < rows.count; ++r) {
-        RowFacts facts = look_at(s, rows, b.begin(r), b.end(r), z.data());
-        if (s.lattice) look_at_lattice(s, rows, b.begin(r), b.end(r), on_lattice, facts);
+        RowFacts facts = look_at(s, rows, r, z.data());
+        if (s.lattice) look_at_lattice(s, rows, r, on_lattice, facts);
         b.facts.push_back(facts);
         out[r] = -1;
         if (!in_range(s, facts)) continue;

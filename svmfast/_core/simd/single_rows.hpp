@@ -42,19 +42,16 @@ struct SingleBlock {
     std::vector<std::uint32_t> dense, sparse, lattice_dense, lattice_sparse;
     std::int32_t *out;
     double *values, *bounds;  // [row][function], or null: only labels are wanted
-
-    std::int64_t begin(std::size_t r) const { return rows.indptr[rows.row(r)]; }
-    std::int64_t end(std::size_t r) const { return rows.indptr[rows.row(r) + 1]; }
 };
 
 // z - center of a row in the model's columns -> z[active]; returns the sum of the squares of its other features.
-inline double centered_row(const SinglePack &s, const RowBlock &rows, std::int64_t begin, std::int64_t end, double *z) {
+inline double centered_row(const SinglePack &s, const RowBlock &rows, std::size_t r, double *z) {
     const std::size_t d = s.e.active.size();
     const double *const center = s.center.data();
-    const std::int32_t *const columns = rows.indices + begin;
-    const double *const values = rows.values + begin;
-    const auto n = static_cast<std::size_t>(end - begin);
-    if (n == d && s.e.active.plain() && n > 0 && static_cast<std::size_t>(columns[n - 1]) == d - 1) {
+    const std::int32_t *const columns = rows.indices + rows.begin(r);
+    const double *const values = rows.values + rows.begin(r);
+    const std::size_t n = rows.entries(r);
+    if (n == d && s.e.active.all_plain(rows, rows.row(r))) {
         for (std::size_t f = 0; f < d; ++f) z[f] = values[f] - center[f];
         return 0;
     }
@@ -85,21 +82,21 @@ inline double sum_of_squares(const double *z, std::size_t d) {
 
 // ||z - center|| of a row, including features that no support vector has; counts those that some support vector has.
 // z: room for one number for each of the model's columns.
-inline RowFacts look_at(const SinglePack &s, const RowBlock &rows, std::int64_t begin, std::int64_t end, double *z) {
+inline RowFacts look_at(const SinglePack &s, const RowBlock &rows, std::size_t r, double *z) {
     const std::size_t d = s.e.active.size();
     RowFacts facts;
     double squares = 0;
     std::size_t known = 0;
     if (s.centered) {
-        squares = centered_row(s, rows, begin, end, z);
+        squares = centered_row(s, rows, r, z);
         squares += sum_of_squares(z, d);
     }
-    for (std::int64_t k = begin; !s.centered && k < end; ++k) {
+    for (std::int64_t k = rows.begin(r); !s.centered && k < rows.end(r); ++k) {
         known += s.e.position(rows.indices[k]) >= 0 && rows.values[k] != 0;
         squares += rows.values[k] * rows.values[k];
     }
     facts.norm = std::sqrt(squares);
-    facts.entries = static_cast<double>(end - begin);
+    facts.entries = static_cast<double>(rows.entries(r));
     facts.sparse = !s.centered && static_cast<double>(known) * SPARSE_COST < static_cast<double>(d);
     facts.terms = facts.sparse ? known : d;
     if (s.e.kind == KernelKind::rbf) {
@@ -136,7 +133,7 @@ constexpr double LATTICE_TOLERANCE = 4;
 // The level nearest to a value: adding and subtracting 1.5 * 2^52 rounds.
 template <class Number>
 inline Number nearest_level(const Lattice &l, Number v) {
-    constexpr double magic = 6755399441055744.0;
+    constexpr double magic = Exponent<double>::magic;
     return ((v - l.origin) * (1 / l.step) + magic) - magic;
 }
 
@@ -149,15 +146,14 @@ struct LatticeRow {
 
     explicit LatticeRow(const SinglePack &s) : level(s.lattice ? s.e.active.size() : 0) {}
 
-    void read(const SinglePack &s, const RowBlock &rows, std::int64_t begin, std::int64_t end) {
+    void read(const SinglePack &s, const RowBlock &rows, std::size_t r) {
         const Lattice &l = *s.lattice;
         const std::size_t d = s.e.active.size();
-        const std::int32_t *const columns = rows.indices + begin;
-        const double *const values = rows.values + begin;
-        const auto n = static_cast<std::size_t>(end - begin);
+        const std::int32_t *const columns = rows.indices + rows.begin(r);
+        const double *const values = rows.values + rows.begin(r);
+        const std::size_t n = rows.entries(r);
         off = others = 0;
-        if (n == d && s.e.active.plain() && n > 0 && static_cast<std::size_t>(columns[n - 1]) == d - 1)
-            return read_all(l, values, d);
+        if (n == d && s.e.active.all_plain(rows, rows.row(r))) return read_all(l, values, d);
         std::fill(level.begin(), level.end(), l.zero);
         std::size_t known = 0;
         for (std::size_t k = 0; k < n; ++k) {
@@ -209,10 +205,9 @@ inline std::size_t touched_groups(const Lattice &l, const std::vector<double> &l
 }
 
 // Decides whether a row uses the lattice, and bounds the error of its exponents there.
-inline void look_at_lattice(const SinglePack &s, const RowBlock &rows, std::int64_t begin, std::int64_t end,
-                            LatticeRow &row, RowFacts &facts) {
+inline void look_at_lattice(const SinglePack &s, const RowBlock &rows, std::size_t r, LatticeRow &row, RowFacts &facts) {
     const Lattice &l = *s.lattice;
-    row.read(s, rows, begin, end);
+    row.read(s, rows, r);
     const double d = static_cast<double>(s.e.active.size());
     // The distance from a lattice point is itself subject to rounding.
     const double rounded = 0x1p-49 * std::sqrt(d) * (std::fabs(l.origin) + l.step * l.levels);

@@ -61,14 +61,14 @@ struct Floats {
     }
     // One number for each term -> out[term * stride].
     RowStart pack(const SingleBlock &b, std::size_t r, Row &z, float *out, std::size_t stride) const {
-        centered_row(s, b.rows, b.begin(r), b.end(r), z.data());
+        centered_row(s, b.rows, r, z.data());
         for (std::size_t f = 0; f < z.size(); ++f) out[f * stride] = static_cast<float>(z[f] * s.row_scale);
         return start_of(b.facts[r]);
     }
     // The terms that are not 0.
     RowStart pack_sparse(const SingleBlock &b, std::size_t r, Row &, std::vector<std::int32_t> &position,
                          std::vector<float> &value) const {
-        for (std::int64_t k = b.begin(r); k < b.end(r); ++k) {
+        for (std::int64_t k = b.rows.begin(r); k < b.rows.end(r); ++k) {
             const std::int32_t at = s.e.position(b.rows.indices[k]);
             if (at < 0 || b.rows.values[k] == 0) continue;
             position.push_back(at);
@@ -101,7 +101,7 @@ struct Integers {
 
     Row scratch() const { return Row(s); }
     RowStart pack(const SingleBlock &b, std::size_t r, Row &row, std::int32_t *out, std::size_t stride) const {
-        row.read(s, b.rows, b.begin(r), b.end(r));
+        row.read(s, b.rows, r);
         const IntegerSums sums = pack_integers(l, row.level, 0, out, stride);
         // The support vectors' bytes are levels minus 128.
         return {static_cast<float>(-s.exponent * row.others), sums.squares - (l.features == 4 ? 256 * sums.sum : 0)};

@@ -86,6 +86,13 @@ SVMFAST_INLINE void add_products_in_pairs(V (&sum)[N], std::size_t n, Left &&lef
     SVMFAST_UNROLL for (std::size_t v = 0; v < N; ++v) sum[v] += odd[v];
 }
 
+// Where the sums of a vector of support vectors with a row start; of the Gaussian kernel in the exponent.
+template <KernelKind kind>
+SVMFAST_INLINE vd start_value(const double *init, double offset) {
+    if constexpr (kind == KernelKind::rbf) return load(init) + offset;
+    return broadcast(offset);
+}
+
 // Calls body(std::integral_constant<std::size_t, n>{}) for 1 <= n <= Most; nothing for 0.
 template <std::size_t Most, class Body>
 inline void with_size(std::size_t n, Body &&body) {

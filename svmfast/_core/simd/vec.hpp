@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -36,24 +37,10 @@ typedef std::int32_t vw __attribute__((vector_size(W * 8)));
 // The vector of numbers of a type, and its bits. (Used for exponents: an overflow, caused by a nan, wraps around and is
 // found elsewhere by its size.)
 template <class Number>
-struct VectorOf;
-template <>
-struct VectorOf<double> {
-    typedef vd type;
-    typedef std::uint64_t bits __attribute__((vector_size(W * 8)));
-};
-template <>
-struct VectorOf<float> {
-    typedef vf type;
-    typedef std::uint32_t bits __attribute__((vector_size(W * 8)));
-};
-template <>
-struct VectorOf<std::uint8_t> {
-    typedef vb type;
-};
-template <>
-struct VectorOf<std::int32_t> {
-    typedef vw type;
+struct VectorOf {
+    typedef Number type __attribute__((vector_size(W * 8)));
+    typedef std::conditional_t<sizeof(Number) == 8, std::uint64_t, std::uint32_t> Integer;
+    typedef Integer bits __attribute__((vector_size(W * 8)));
 };
 template <class Number>
 using Vector = typename VectorOf<Number>::type;
@@ -102,16 +89,15 @@ inline vd fma(vd a, vd b, vd c) { return (vd)vfmaq_f64((float64x2_t)c, (float64x
 inline vf fma(vf a, vf b, vf c) { return (vf)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b); }
 inline vd fms(vd a, vd b, vd c) { return fma(a, b, -c); }
 #else
-inline vd fma(vd a, vd b, vd c) { return a * b + c; }
-inline vf fma(vf a, vf b, vf c) { return a * b + c; }
+template <class V>
+inline V fma(V a, V b, V c) {
+    return a * b + c;
+}
 inline vd fms(vd a, vd b, vd c) { return a * b - c; }
 #endif
 #if defined(__FMA__) || defined(__aarch64__)
 inline double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
 inline float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-#else
-inline double fma(double a, double b, double c) { return a * b + c; }
-inline float fma(float a, float b, float c) { return a * b + c; }
 #endif
 
 // maximum, minimum: b where a comparison with a is not true, so where one of them is nan. (Of a comparison with a
@@ -135,7 +121,7 @@ inline vd absolute(vd v) { return maximum(v, -v); }
 
 // Joins the lanes by an operation, always in the same order: halves are joined until one lane is left.
 template <class V, class Join>
-inline auto across(V v, Join &&join) {
+inline auto across(const V &v, Join &&join) {
     typedef std::decay_t<decltype(v[0])> Number;
     typedef Number Part __attribute__((vector_size(16)));
     Part part[sizeof(V) / 16];
@@ -148,7 +134,7 @@ inline auto across(V v, Join &&join) {
         return join(join(part[0][0], part[0][2]), join(part[0][1], part[0][3]));
 }
 template <class V>
-inline auto horizontal_sum(V v) {
+inline auto horizontal_sum(const V &v) {
     return across(v, [](auto a, auto b) { return a + b; });
 }
 inline float smallest(vf v) {
