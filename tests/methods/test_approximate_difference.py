@@ -78,6 +78,9 @@ def test_the_first_figure_is_the_share_of_differing_labels(words, tmp_path):
     first = next(line for line in made.stderr.decode().splitlines() if not line.startswith("svmfast:"))
     share = f"{percent:.3g}% of the labels differ (95% confidence: {ends[0]:.3g}% to {ends[1]:.3g}%)"
     assert first == f"labels       {share}: {count} of {n} held-out rows of --data"
+    # What a single expansion has, and this model has not.
+    assert (b"the validity bound of order" in made.stderr) == ("--cells" not in words)
+    assert b"probability  " not in made.stderr
 
 
 @pytest.mark.parametrize("kind", ["c_svc", "epsilon_svr"])

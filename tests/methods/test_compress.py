@@ -69,6 +69,7 @@ def test_libsvm_loads_the_model_and_gives_the_same_answers(name, count, most, tm
     if before.head.is_regression:
         np.testing.assert_allclose(ours, answers, rtol=1e-9)
         assert np.sqrt(np.mean((ours - old) ** 2)) <= most * old.std()
+        assert (report.kept.lines(), report.kept.lost()) == ([], None)
     else:
         np.testing.assert_array_equal(ours, answers)
         assert np.mean(ours != old) <= most

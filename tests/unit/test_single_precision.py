@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from single_problems import Problem, check_alone, check_bounds, check_labels
 
 from svmfast.kernels import DecisionEngine, Kernel, pairwise_coefficients
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
 from svmfast.rows import Rows
 
 
@@ -88,6 +90,9 @@ def check_one_hot(sv, test, sizes, gamma, alone):
     coef, rho, nr_sv = rng.normal(0, 5, (len(sizes) - 1, len(sv))), rng.normal(0, 1, pairs), np.array(sizes)
     engine = DecisionEngine(Kernel("rbf", gamma=gamma), Rows.from_dense(sv), coef, rho, nr_sv)
     assert engine.one_hot
+    head = Head("c_svc", np.arange(len(sizes)))
+    model = KernelExpansion(head, Kernel("rbf", gamma=gamma), Rows.from_dense(sv), coef, rho, nr_sv)
+    assert np.isinf(model.attempts(None, threads=1)[0](Rows.from_dense(test))[1]).all()  # no single precision
     kernel = np.exp(-gamma * ((test[:, None] - np.pad(sv, ((0, 0), (0, 3)))) ** 2).sum(axis=2))
     values, rows = engine.decision_values(Rows.from_dense(test)), Rows.from_dense(test)
     expected = kernel @ pairwise_coefficients(coef, nr_sv).T - rho

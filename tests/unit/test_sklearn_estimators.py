@@ -104,6 +104,13 @@ def test_fast_svc_is_svc_where_nothing_is_converted(name):
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-10)
 
 
+def test_the_kernels_width_is_scikit_learns():
+    X, y = datasets.load_iris(return_X_y=True)  # positive columns, so that the mean counts
+    for gamma in ("scale", "auto"):
+        ours, theirs = MekaSVC(gamma=gamma).fit(X, y), SVC(gamma=gamma).fit(X, y)
+        np.testing.assert_allclose(ours.model_.gamma, theirs._gamma)
+
+
 @pytest.mark.parametrize("method", ["auto", "approximate", "compress", "dcpred", "cascade"])
 def test_every_method_makes_a_fast_machine(method):
     X, y = make_classification(2000, 10, n_informative=6, flip_y=0.2, random_state=1)

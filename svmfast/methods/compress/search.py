@@ -121,8 +121,8 @@ def search(compressor: Compressor, size_of: SizeOf, *, progress: Progress = sile
     return Found(
         None,
         found.report,
-        f"it would grow: {found.report.support_vectors:,} dense support vectors take {final:,} bytes, the "
-        f"model {own.bytes:,}",
+        f"the file would grow: {found.report.support_vectors:,} dense support vectors take {final:,} bytes, "
+        f"the model {own.bytes:,}",
         "ask for fewer",
     )
 
