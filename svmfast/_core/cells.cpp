@@ -161,6 +161,22 @@ void by_cells(const Cells &e, const Router &router, const SparseRows &rows, Thre
     });
 }
 
+// The answers of this shape that `what` of CellAnswers is, and the marks of rows.
+template <class T>
+std::tuple<Out<T>, Out<std::uint8_t>> answers(const Cells &e, const Router &router, Rule rule, T *CellAnswers::*what,
+                                              std::initializer_list<std::size_t> shape, const SparseRows &rows,
+                                              Threads threads) {
+    std::unique_ptr<T[]> out(new T[rows.count * (shape.size() > 1 ? e.functions : 1)]);
+    std::unique_ptr<std::uint8_t[]> near_boundary(new std::uint8_t[rows.count]());
+    CellAnswers to{nullptr, rule, nullptr, near_boundary.get()};
+    to.*what = out.get();
+    by_cells(e, router, rows, threads,
+             [&](const PackedRows &packed, std::size_t first, const auto *order, const auto *start) {
+                 SVMFAST_DISPATCH(cell_answers, e, to, rows, packed, first, order, start);
+             });
+    return {give(std::move(out), shape), give(std::move(near_boundary), {rows.count})};
+}
+
 }  // namespace
 
 CellSums::CellSums(In1<std::int32_t> columns, In1<std::int64_t> children, In2<double> centers, In1<double> gamma,
@@ -207,28 +223,13 @@ CellSums::CellSums(In1<std::int32_t> columns, In1<std::int64_t> children, In2<do
     }
 }
 
-void CellSums::answer(const CellAnswers &to, const SparseRows &rows, Threads threads) const {
-    by_cells(e, router, rows, threads,
-             [&](const PackedRows &packed, std::size_t first, const auto *order, const auto *start) {
-                 SVMFAST_DISPATCH(cell_answers, e, to, rows, packed, first, order, start);
-             });
-}
-
 std::tuple<Out<double>, Out<std::uint8_t>> CellSums::decide(const SparseRows &rows, Threads threads) const {
-    const std::size_t n = rows.count;
-    std::unique_ptr<double[]> out(new double[n * e.functions]);
-    std::unique_ptr<std::uint8_t[]> near_boundary(new std::uint8_t[n]());
-    answer({out.get(), Rule::sign, nullptr, near_boundary.get()}, rows, threads);
-    return {give(std::move(out), {n, e.functions}), give(std::move(near_boundary), {n})};
+    return answers(e, router, Rule::sign, &CellAnswers::values, {rows.count, e.functions}, rows, threads);
 }
 
 std::tuple<Out<std::int32_t>, Out<std::uint8_t>> CellSums::labels(const SparseRows &rows, int rule,
                                                                   Threads threads) const {
-    const std::size_t n = rows.count;
-    std::unique_ptr<std::int32_t[]> out(new std::int32_t[n]);
-    std::unique_ptr<std::uint8_t[]> near_boundary(new std::uint8_t[n]());
-    answer({nullptr, static_cast<Rule>(rule), out.get(), near_boundary.get()}, rows, threads);
-    return {give(std::move(out), {n}), give(std::move(near_boundary), {n})};
+    return answers(e, router, static_cast<Rule>(rule), &CellAnswers::labels, {rows.count}, rows, threads);
 }
 
 }  // namespace svmfast

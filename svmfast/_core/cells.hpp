@@ -8,7 +8,7 @@
 // kernel values already computed: products c_i c_j, or exp(-gamma r^2) where r bounds ||x - v|| by the triangle
 // inequality.
 //
-// Kernel values and values of functions of a row lie side by side; both are rows times panels (panels.hpp). Labels come
+// Kernel values and values of functions of a row lie side by side; both are rows times panels (router.hpp). Labels come
 // from single precision where a bound on its error proves that double precision gives the same:
 // docs/single-precision.md.
 #pragma once
@@ -16,7 +16,7 @@
 
 #include "active_columns.hpp"
 #include "arrays.hpp"
-#include "panels.hpp"
+#include "router.hpp"
 
 namespace svmfast {
 

@@ -58,18 +58,13 @@ struct DecisionSums::Impl {
     static std::vector<std::size_t> in_doubt(In2<double> decisions, In2<double> bounds, In1<double> a, In1<double> b,
                                              In1<double> marks, std::size_t classes, Threads threads) {
         const std::size_t n = decisions.shape(0), p = decisions.shape(1);
+        Out<std::uint8_t> doubtful;
+        if (!marks.size()) doubtful = std::get<1>(probabilities(decisions, a, b, classes, bounds, threads));
         std::vector<std::size_t> which;
-        if (marks.size()) {
-            for (std::size_t i = 0; i < n; ++i) {
-                const double value = decisions.data()[i], bound = bounds.data()[i];
-                if (density(value - bound, marks.data()) != density(value + bound, marks.data())) which.push_back(i);
-            }
-            return which;
-        }
-        const auto doubtful = std::get<1>(probabilities(decisions, a, b, classes, bounds, threads));
         for (std::size_t i = 0; i < n; ++i) {
-            const double *row = bounds.data() + i * p;
-            if (doubtful.data.get()[i] && std::any_of(row, row + p, [](double bound) { return bound != 0; }))
+            const double *const row = bounds.data() + i * p, value = decisions.data()[i * p];
+            if (marks.size() ? density(value - *row, marks.data()) != density(value + *row, marks.data())
+                             : doubtful.data.get()[i] && std::any_of(row, row + p, [](double d) { return d != 0; }))
                 which.push_back(i);
         }
         return which;

@@ -41,10 +41,7 @@ class InputFile {
     struct stat status{};
 
   private:
-    struct Close {
-        void operator()(std::FILE *file) const { std::fclose(file); }
-    };
-    std::unique_ptr<std::FILE, Close> file_;
+    std::unique_ptr<std::FILE, int (*)(std::FILE *)> file_{nullptr, std::fclose};
 };
 
 // The input: whole lines of a file, chunk by chunk, with the padding that the tokenizer needs.

@@ -27,8 +27,6 @@ class CellSums {
     std::tuple<Out<std::int32_t>, Out<std::uint8_t>> labels(const SparseRows &rows, int rule, Threads threads) const;
 
   private:
-    void answer(const CellAnswers &to, const SparseRows &rows, Threads threads) const;
-
     Router router;
     Cells e{};
 };
@@ -94,11 +92,6 @@ class ReducedSetObjective {
         In2<std::int64_t> pairs, bool with_rows, Threads threads) const;
 
   private:
-    ReducedSet pack(const In2<double> &vectors, const In2<double> &coef, const In1<double> &rho,
-                    const In1<std::int64_t> &sizes, double gamma, const In2<std::int64_t> &pairs) const;
-    KernelKind kind_;
-    double coef0_;
-    int degree_;
     ReducedRows rows;
 };
 

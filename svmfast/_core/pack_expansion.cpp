@@ -16,26 +16,6 @@ constexpr double PANEL_BYTES_LIMIT = 1024.0 * 1024 * 1024;
 constexpr std::size_t COLLAPSED_NUMBERS = std::size_t{1} << 20;
 constexpr double ONE_HOT_BYTES_LIMIT = 256.0 * 1024 * 1024;
 
-void find_active(Expansion &e, const SupportVectors &sv) {
-    e.active = ActiveColumns::of(sv.rows.indices, static_cast<std::size_t>(sv.rows.indptr[e.n]));
-    e.max_norm = 0;
-    e.max_entries = 0;
-    for (std::size_t i = 0; i < e.n; ++i) {
-        e.max_norm = std::max(e.max_norm, std::sqrt(sv.rows.squared_norm(i)));
-        e.max_entries = std::max(e.max_entries, sv.rows.entries(i));
-    }
-}
-
-void place(Expansion &e, const SupportVectors &sv) {
-    e.lanes = NV * vector_lanes();
-    e.group_panels = e.panels_of(e.lanes);
-    for (std::size_t g = 0, i = 0; g < e.groups; ++g)
-        for (std::size_t l = e.group_panels[g] * e.lanes; i < e.group_end[g]; ++i, ++l) e.lane.push_back(l);
-    const double cells = static_cast<double>(e.panels() * e.lanes) * static_cast<double>(e.active.size());
-    const double nnz = static_cast<double>(sv.rows.indptr[e.n]);
-    e.scattered = nnz < SCATTER_DENSITY * cells || 8 * cells > PANEL_BYTES_LIMIT;
-}
-
 void pack_columns(Expansion &e, const SupportVectors &sv) {
     e.column_lane.resize(sv.rows.indptr[e.n]);
     e.column_value.resize(sv.rows.indptr[e.n]);
@@ -109,8 +89,20 @@ void collapse(Expansion &e, const SupportVectors &sv) {
 }  // namespace
 
 void describe(Expansion &e, const SupportVectors &sv) {
-    find_active(e, sv);
-    place(e, sv);
+    e.active = ActiveColumns::of(sv.rows.indices, static_cast<std::size_t>(sv.rows.indptr[e.n]));
+    e.max_norm = 0;
+    e.max_entries = 0;
+    for (std::size_t i = 0; i < e.n; ++i) {
+        e.max_norm = std::max(e.max_norm, std::sqrt(sv.rows.squared_norm(i)));
+        e.max_entries = std::max(e.max_entries, sv.rows.entries(i));
+    }
+    e.lanes = NV * vector_lanes();
+    e.group_panels = e.panels_of(e.lanes);
+    for (std::size_t g = 0, i = 0; g < e.groups; ++g)
+        for (std::size_t l = e.group_panels[g] * e.lanes; i < e.group_end[g]; ++i, ++l) e.lane.push_back(l);
+    const double cells = static_cast<double>(e.panels() * e.lanes) * static_cast<double>(e.active.size());
+    const double nnz = static_cast<double>(sv.rows.indptr[e.n]);
+    e.scattered = nnz < SCATTER_DENSITY * cells || 8 * cells > PANEL_BYTES_LIMIT;
     add_magnitudes(e, sv);
 }
 

@@ -194,13 +194,14 @@ struct PolynomialValues::Impl : Polynomials {
         return w;
     }
 
-    // The coefficients of one polynomial, and the factor of its sums, in either precision.
+    // One polynomial in either precision: its order, its coefficients, and the factor of its sums.
     template <class Number>
-    std::pair<const Number *, double> piece(const Run &run, std::size_t number) const {
+    std::tuple<int, const Number *, double> piece(const Run &run, const Task &task, std::size_t function) const {
+        const std::size_t at = std::size_t(task.cell) * p + function, start = starts.data()[at];
         if constexpr (std::is_same_v<Number, float>)
-            return {run.single->coefficients.data() + starts.data()[number], run.single->scale.data()[number]};
+            return {orders.data()[at], run.single->coefficients.data() + start, run.single->scale.data()[at]};
         else
-            return {coefficients.data() + starts.data()[number], 1.0};
+            return {orders.data()[at], coefficients.data() + start, 1.0};
     }
 
     template <class Number>
@@ -220,11 +221,10 @@ struct PolynomialValues::Impl : Polynomials {
             w = read_dense(run, task, 0, count, of);
         }
         for (std::size_t function = 0; function < p; ++function) {
-            const std::size_t number = std::size_t(task.cell) * p + function;
-            const auto [coefficients, scale] = piece<Number>(run, number);
+            const auto [order, coefficients, scale] = piece<Number>(run, task, function);
             Number found[64];
             double sum[64];
-            SVMFAST_DISPATCH(polynomial_block, w, d, orders.data()[number], coefficients, vectors, found);
+            SVMFAST_DISPATCH(polynomial_block, w, d, order, coefficients, vectors, found);
             for (std::size_t r = 0; r < count; ++r) sum[r] = double(found[r]) * scale;
             finish(run, task, function, of, sum);
         }
@@ -266,11 +266,10 @@ struct PolynomialValues::Impl : Polynomials {
             of.below[i] = std::max(0.0, s - error);
             of.above[i] = s + error + LEAST_SQUARE;
             for (std::size_t function = 0; function < p; ++function) {
-                const std::size_t number = std::size_t(task.cell) * p + function;
-                const auto [coefficients, scale] = piece<Number>(run, number);
-                sums[function * 64 + i] = scale * SVMFAST_DISPATCH(sparse_polynomial, position.data(), value.data(),
-                                                                   known, orders.data()[number], coefficients,
-                                                                   places.data(), begin_of_degree.data());
+                const auto [order, coefficients, scale] = piece<Number>(run, task, function);
+                sums[function * 64 + i] =
+                    scale * SVMFAST_DISPATCH(sparse_polynomial, position.data(), value.data(), known, order,
+                                             coefficients, places.data(), begin_of_degree.data());
             }
         }
         SVMFAST_DISPATCH(gaussian_factors, of.s, task.count, gamma, of.factor);

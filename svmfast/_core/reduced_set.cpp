@@ -29,13 +29,57 @@ void each_coefficient(const ReducedSet &s, Visit &&visit) {
     for (std::size_t p = 0; p < s.pairs.shape(0); ++p) visit(count + p, s.vector_slots + p);
 }
 
+ReducedSet packed_set(const ReducedRows &rows, const In2<double> &vectors, const In2<double> &coef,
+                      const In1<double> &rho, const In1<std::int64_t> &sizes, double gamma,
+                      const In2<std::int64_t> &pairs) {
+    const std::size_t lane = vector_lanes();
+    ReducedSet s;
+    s.kind = rows.kind;
+    s.gamma = rows.kind == KernelKind::linear ? 1 : gamma;
+    s.coef0 = rows.coef0;
+    s.degree = rows.degree;
+    s.groups = sizes.shape(0);
+    s.width = rows.width;
+    s.functions = rho.shape(0);
+    s.d = rows.d;
+    s.lanes = NV * lane;
+    s.group_start.push_back(0);
+    for (std::size_t g = 0; g < s.groups; ++g) {
+        s.group_size.push_back(sizes.data()[g]);
+        s.group_start.push_back(s.group_start.back() + round_up(s.group_size.back(), lane));
+    }
+    s.rho.assign(rho.data(), rho.data() + s.functions);
+    s.pairs = pairs;
+    s.padded = s.vector_slots = round_up(s.group_start.back(), s.lanes);
+    if (pairs.size()) s.group_start.back() = s.padded = s.vector_slots + round_up(pairs.shape(0), lane);
+    s.vectors.assign(s.vector_slots * s.d, 0.0);
+    s.init.assign(s.vector_slots, 0.0);
+    s.coef.assign(s.width * s.padded, 0.0);
+    const double factor = s.kind == KernelKind::rbf ? 2 * s.gamma * LOG2_E : s.gamma;
+    each_vector(s, [&](std::size_t j, std::size_t slot) {
+        double *u = s.vectors.data() + slot / s.lanes * s.d * s.lanes + slot % s.lanes;
+        const double *from = vectors.data() + j * s.d;
+        double norm = 0;
+        for (std::size_t f = 0; f < s.d; ++f) {
+            norm += from[f] * from[f];
+            u[f * s.lanes] = factor * from[f];
+        }
+        s.init[slot] = -s.gamma * LOG2_E * norm;
+    });
+    each_coefficient(s, [&](std::size_t j, std::size_t slot) {
+        for (std::size_t q = 0; q < s.width; ++q) s.coef[q * s.padded + slot] = coef(q, j);
+    });
+    return s;
+}
+
 }  // namespace
 
 ReducedSetObjective::ReducedSetObjective(int kind, double coef0, int degree, bool hinge, const SparseRows &given,
                                          std::size_t n_columns, In1<std::int64_t> winner, In2<double> target,
-                                         In2<double> weight)
-    : kind_(static_cast<KernelKind>(kind)), coef0_(coef0), degree_(degree) {
-    if (kind_ == KernelKind::linear) coef0_ = 0, degree_ = 1;
+                                         In2<double> weight) {
+    rows.kind = static_cast<KernelKind>(kind);
+    const bool linear = rows.kind == KernelKind::linear;
+    rows.coef0 = linear ? 0 : coef0, rows.degree = linear ? 1 : degree;
     rows.hinge = hinge;
     rows.n = given.count;
     rows.d = n_columns;
@@ -74,7 +118,7 @@ std::tuple<double, Out<double>, Out<double>, Out<double>, double, Out<double>> R
     const std::size_t m = vectors.shape(0), width = coef.shape(0), all_coef = coef.shape(1), d = rows.d;
     std::unique_ptr<double[]> grad_vectors(new double[m * d]), grad_coef(new double[width * all_coef]),
         grad_rho(new double[rho.shape(0)]()), by_rows(new double[(with_rows ? rows.n : 0) * (d + 1)]);
-    const ReducedSet s = pack(vectors, coef, rho, sizes, gamma, pairs);
+    const ReducedSet s = packed_set(rows, vectors, coef, rho, sizes, gamma, pairs);
     std::vector<ReducedSums> sums(PARTS, ReducedSums(s, with_rows ? by_rows.get() : nullptr));
     const std::size_t tiles = rows.tiles.size(), share = std::max<std::size_t>(1, divide_up(tiles, PARTS));
     parallel_for(divide_up(tiles, share), threads, [&](std::size_t i, std::size_t) {
@@ -122,49 +166,6 @@ std::tuple<double, Out<double>, Out<double>, Out<double>, double, Out<double>> R
             give(std::move(grad_rho), {rho.shape(0)}),
             by_gamma,
             give(std::move(by_rows), {with_rows ? rows.n : 0, d + 1})};
-}
-
-ReducedSet ReducedSetObjective::pack(const In2<double> &vectors, const In2<double> &coef, const In1<double> &rho,
-                                     const In1<std::int64_t> &sizes, double gamma,
-                                     const In2<std::int64_t> &pairs) const {
-    const std::size_t lane = vector_lanes();
-    ReducedSet s;
-    s.kind = kind_;
-    s.gamma = kind_ == KernelKind::linear ? 1 : gamma;
-    s.coef0 = coef0_;
-    s.degree = degree_;
-    s.groups = sizes.shape(0);
-    s.width = rows.width;
-    s.functions = rho.shape(0);
-    s.d = rows.d;
-    s.lanes = NV * lane;
-    s.group_start.push_back(0);
-    for (std::size_t g = 0; g < s.groups; ++g) {
-        s.group_size.push_back(sizes.data()[g]);
-        s.group_start.push_back(s.group_start.back() + round_up(s.group_size.back(), lane));
-    }
-    s.rho.assign(rho.data(), rho.data() + s.functions);
-    s.pairs = pairs;
-    s.padded = s.vector_slots = round_up(s.group_start.back(), s.lanes);
-    if (pairs.size()) s.group_start.back() = s.padded = s.vector_slots + round_up(pairs.shape(0), lane);
-    s.vectors.assign(s.vector_slots * s.d, 0.0);
-    s.init.assign(s.vector_slots, 0.0);
-    s.coef.assign(s.width * s.padded, 0.0);
-    const double factor = s.kind == KernelKind::rbf ? 2 * s.gamma * LOG2_E : s.gamma;
-    each_vector(s, [&](std::size_t j, std::size_t slot) {
-        double *u = s.vectors.data() + slot / s.lanes * s.d * s.lanes + slot % s.lanes;
-        const double *from = vectors.data() + j * s.d;
-        double norm = 0;
-        for (std::size_t f = 0; f < s.d; ++f) {
-            norm += from[f] * from[f];
-            u[f * s.lanes] = factor * from[f];
-        }
-        s.init[slot] = -s.gamma * LOG2_E * norm;
-    });
-    each_coefficient(s, [&](std::size_t j, std::size_t slot) {
-        for (std::size_t q = 0; q < s.width; ++q) s.coef[q * s.padded + slot] = coef(q, j);
-    });
-    return s;
 }
 
 }  // namespace svmfast

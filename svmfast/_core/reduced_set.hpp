@@ -20,6 +20,9 @@ struct ReducedTile {
 
 // Rows with their targets: fixed over all evaluations.
 struct ReducedRows {
+    KernelKind kind;  // linear is a polynomial of degree 1
+    double coef0;
+    int degree;
     std::size_t n, d, width;
     bool hinge;  // the squared hinge loss of targets 1 and -1, else squares
     std::vector<ReducedTile> tiles;
@@ -36,7 +39,7 @@ struct ReducedRows {
 
 // The reduced set of one evaluation.
 struct ReducedSet {
-    KernelKind kind;  // linear is a polynomial of degree 1
+    KernelKind kind;
     double gamma, coef0;
     int degree;
     std::size_t groups, width, functions, d;

@@ -43,8 +43,6 @@ class Tokenizer {
     svmlight::Block &block() { return whole_; }
 
   private:
-    void parse_pieces(const char *begin, const char *end, std::size_t threads);
-
     svmlight::Options options_;
     svmlight::Block whole_;
     std::vector<svmlight::Block> rest_;

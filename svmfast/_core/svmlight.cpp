@@ -296,25 +296,20 @@ const svmlight::Fault *Tokenizer::feed(In1<std::uint8_t> text, std::size_t begin
     if (begin > end || end + text::padding > text.shape(0)) throw std::out_of_range("no padding after the text");
     if (begin == end) return nullptr;
     if (data[end - 1] != '\n') throw std::invalid_argument("the last line has no end");
-    parse_pieces(data + begin, data + end, threads);
-    return whole_.fault.rule ? &whole_.fault : nullptr;
-}
-
-void Tokenizer::parse_pieces(const char *begin, const char *end, std::size_t threads) {
     // For less text a thread costs more than it saves.
-    constexpr std::ptrdiff_t least_piece = 1 << 18;
+    constexpr std::size_t least_piece = 1 << 18;
     // The first row sets the number of values in each row, where that is constant.
     const bool unknown_width = (options_.dense || options_.precomputed) && whole_.row_width < 0;
-    const std::size_t most = unknown_width ? 1 : threads;
+    const std::size_t most = unknown_width ? Threads(1) : threads;
     const std::size_t pieces = std::clamp<std::size_t>((end - begin) / least_piece, 1, most);
-    if (pieces == 1) return svmlight::Parser(begin, end, options_, whole_).run();
-    std::vector<const char *> cuts{begin};
-    for (std::size_t i = 1; i < pieces && cuts.back() != end; ++i) {
-        const char *guess = std::max(cuts.back(), begin + (end - begin) / pieces * i);
-        const void *line_end = std::memchr(guess, '\n', static_cast<std::size_t>(end - guess));
+    const char *const first = data + begin, *const last = data + end;
+    std::vector<const char *> cuts{first};
+    for (std::size_t i = 1; i < pieces && cuts.back() != last; ++i) {
+        const char *guess = std::max(cuts.back(), first + (end - begin) / pieces * i);
+        const void *line_end = std::memchr(guess, '\n', static_cast<std::size_t>(last - guess));
         cuts.push_back(static_cast<const char *>(line_end) + 1);
     }
-    if (cuts.back() != end) cuts.push_back(end);
+    if (cuts.back() != last) cuts.push_back(last);
     // The first piece is parsed in place, the others are appended to it.
     rest_.resize(cuts.size() - 2);
     for (svmlight::Block &piece : rest_) {
@@ -326,6 +321,7 @@ void Tokenizer::parse_pieces(const char *begin, const char *end, std::size_t thr
         svmlight::Parser(cuts[i], cuts[i + 1], options_, i ? rest_[i - 1] : whole_).run();
     });
     for (std::size_t i = 0; i < rest_.size() && !whole_.fault.rule; ++i) svmlight::append(whole_, rest_[i]);
+    return whole_.fault.rule ? &whole_.fault : nullptr;
 }
 
 }  // namespace svmfast

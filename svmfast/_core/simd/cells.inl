@@ -202,11 +202,6 @@ bool certain_signs(const Cells &e, const Cell &cell, const double *value, double
     return sure;
 }
 
-std::int32_t label_of(const Cells &e, Rule rule, const double *value, std::vector<int> &votes) {
-    if (rule != Rule::largest) return static_cast<std::int32_t>(winner(value, e.functions, votes));
-    return static_cast<std::int32_t>(std::max_element(value, value + e.functions) - value);
-}
-
 // How far a row's values in single precision can be from those of double precision, for each unit of sum |coefficient| +
 // |rho|; infinite where there is no bound.
 float relative_error(const Cells &e, const Cell &cell, double norm, std::size_t entries) {
@@ -267,7 +262,10 @@ void cell_answers(const Cells &e, const CellAnswers &to, const Csr &rows, const 
             });
         const auto place = [&](std::size_t i) { return to.values ? to.values + (first + i) * e.functions : values.data(); };
         each_value(cell, of, open.data(), open.size(), exact, place, [&](std::size_t i, const double *value) {
-            if (!to.values) to.labels[first + i] = label_of(e, to.rule, value, exact.votes);
+            if (!to.values)
+                to.labels[first + i] = static_cast<std::int32_t>(
+                    to.rule == Rule::largest ? std::max_element(value, value + e.functions) - value
+                                             : winner(value, e.functions, exact.votes));
             if (e.grouped)
                 to.near_boundary[first + i] =
                     !certain_signs(e, cell, value, packed.squared_norm[i], rows.entries(first + i));

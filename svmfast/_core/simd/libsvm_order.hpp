@@ -114,11 +114,9 @@ class LibsvmOrder {
     }
 
     double kernel(double sum) const {
-        switch (e.kind) {
-            case KernelKind::polynomial: return powi(e.gamma * sum + e.coef0, e.degree);
-            case KernelKind::sigmoid: return std::tanh(e.gamma * sum + e.coef0);
-            default: return sum;
-        }
+        return e.kind == KernelKind::polynomial ? powi(e.gamma * sum + e.coef0, e.degree)
+               : e.kind == KernelKind::sigmoid  ? std::tanh(e.gamma * sum + e.coef0)
+                                                : sum;
     }
 
     // Adds a class's terms to the sums of all rows of the batch: each row's additions depend only on its own sum. (Not

@@ -1,6 +1,6 @@
-// Rows times panels (panels.hpp): a few rows at a time, each of them dense or sparse.
+// Rows times panels (router.hpp): a few rows at a time, each of them dense or sparse.
 #pragma once
-#include "panels.hpp"
+#include "router.hpp"
 #include "simd/tiles.hpp"
 
 namespace svmfast::SVMFAST_ISA {

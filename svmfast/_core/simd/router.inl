@@ -8,37 +8,23 @@ namespace {
 // Where squares leave the range of doubles, norms are not known; beyond the other, sums leave the range of floats.
 constexpr double LEAST_NORM = 1e-140, LONGEST_ROW = 0x1p100;
 
-class Packer {
-  public:
-    Packer(const Csr &rows, const ActiveColumns &columns, double factor, std::size_t first, std::size_t n,
-           PackedRows &to)
-        : rows(rows), columns(columns), factor(factor), d(columns.size()), whole(round_up(d, W)), first(first), to(to) {
-        to.row.resize(n);
-        to.squared_norm.resize(round_up(n, W));
-        to.norm.resize(round_up(n, W));
-        const auto entries = static_cast<std::size_t>(rows.indptr[first + n] - rows.indptr[first]);
-        // A dense row has not many more numbers than its entries.
-        const auto filled = static_cast<std::size_t>(static_cast<double>(entries) / DENSE_SHARE);
-        value = to.value.reserve_more(std::min(filled, std::max(entries, n * d)) + n);
-        if (!columns.plain()) position = to.position.reserve_more(entries), known = to.known.reserve_more(entries);
-        scattered = to.scattered.reserve_more(whole);
-        for (std::size_t i = 0; i < n; ++i) pack(i);
-        for (std::size_t i = 0; i < n; i += W) store(to.norm.data() + i, square_root(load(to.squared_norm.data() + i)));
-    }
+}  // namespace
 
-  private:
-    const Csr &rows;
-    const ActiveColumns &columns;
-    const double factor;
-    const std::size_t d, whole, first;
-    PackedRows &to;
-    float *value;
-    std::int32_t *position = nullptr;
-    double *known = nullptr, *scattered;
-
-    // Also the row's squared norm, of which each lane takes every W-th column; the sum does not depend on zeros that
-    // are stored.
-    void pack(std::size_t i) {
+// Of the squared norms each lane takes every W-th column; the sum does not depend on zeros that are stored.
+void pack_rows(const Csr &rows, const ActiveColumns &columns, double factor, std::size_t first, std::size_t count,
+               PackedRows &to) {
+    const std::size_t d = columns.size();
+    to.row.resize(count);
+    to.squared_norm.resize(round_up(count, W));
+    to.norm.resize(round_up(count, W));
+    const auto entries = static_cast<std::size_t>(rows.indptr[first + count] - rows.indptr[first]);
+    // A dense row has not many more numbers than its entries.
+    const auto filled = static_cast<std::size_t>(static_cast<double>(entries) / DENSE_SHARE);
+    float *value = to.value.reserve_more(std::min(filled, std::max(entries, count * d)) + count);
+    std::int32_t *position = to.position.reserve_more(columns.plain() ? 0 : entries);
+    double *const known = to.known.reserve_more(columns.plain() ? 0 : entries);
+    double *const scattered = to.scattered.reserve_more(d);
+    for (std::size_t i = 0; i < count; ++i) {
         const std::size_t r = first + i;
         std::size_t n = rows.entries(r);
         const double *z = rows.values + rows.indptr[r];
@@ -58,12 +44,12 @@ class Packer {
                 kept += position[kept] >= 0;
             }
             z = known, at = position, n = kept;
-            position += n, known += n;
+            position += n;
         }
         static constexpr std::int32_t nowhere = 0;  // sparse rows have positions, even without numbers
         to.row[i] = {value, is_dense(n, d) ? nullptr : n ? at : &nowhere, n, 0};
         if (is_dense(n, d) && n < d) {
-            std::fill_n(scattered, whole, 0.0);
+            std::fill_n(scattered, d, 0.0);
             for (std::size_t k = 0; k < n; ++k) scattered[at[k]] = z[k];
             z = scattered, n = d;
         }
@@ -81,13 +67,7 @@ class Packer {
         to.squared_norm[i] = horizontal_sum(squares);
         value += n;
     }
-};
-
-}  // namespace
-
-void pack_rows(const Csr &rows, const ActiveColumns &columns, double factor, std::size_t first, std::size_t n,
-               PackedRows &to) {
-    Packer(rows, columns, factor, first, n, to);
+    for (std::size_t i = 0; i < count; i += W) store(to.norm.data() + i, square_root(load(to.squared_norm.data() + i)));
 }
 
 void nearest_centers(const CenterTable &t, const PackedRows &packed, double factor, const std::size_t *which,

@@ -55,8 +55,7 @@ template <class Number>
 inline void store(Number *p, Vector<Number> v) {
     std::memcpy(p, &v, sizeof v);
 }
-// The same numbers in the precision of the target.
-inline void store_as(double *p, vd v) { store(p, v); }
+// The same numbers in single precision.
 inline void store_as(float *p, vd v) {
     typedef float Half __attribute__((vector_size(W * 4)));
     const Half half = __builtin_convertvector(v, Half);
@@ -196,11 +195,11 @@ inline void gather_pair(const float *base, vi at, vd &first, vd &second) {
 
 // A table of doubles that is looked up by bytes, W at a time. With AVX-512 tables of up to TABLE_LARGE numbers stay in
 // registers; REGISTERS = 0 is for any size, in memory.
-#if defined(__AVX512F__)
-constexpr std::size_t TABLE_SMALL = 2 * W, TABLE_LARGE = 4 * W;
+constexpr std::size_t TABLE_SMALL = W == 8 ? 2 * W : 0, TABLE_LARGE = 2 * TABLE_SMALL;
 
 template <std::size_t REGISTERS>
 struct Table {
+#if defined(__AVX512F__)
     vd part[REGISTERS];
     explicit Table(const double *table) {
         SVMFAST_UNROLL for (std::size_t i = 0; i < REGISTERS; ++i) part[i] = load(table + i * W);
@@ -215,13 +214,8 @@ struct Table {
         const __m512d high = _mm512_permutex2var_pd((__m512d)part[REGISTERS - 2], index, (__m512d)part[REGISTERS - 1]);
         return (vd)_mm512_mask_blend_pd(_mm512_test_epi64_mask(index, _mm512_set1_epi64(TABLE_SMALL)), low, high);
     }
-};
-#else
-constexpr std::size_t TABLE_SMALL = 0, TABLE_LARGE = 0;
-
-template <std::size_t REGISTERS>
-struct Table;
 #endif
+};
 
 template <>
 struct Table<0> {
