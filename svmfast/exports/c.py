@@ -221,7 +221,9 @@ def _words(tables: Tables, computation: Computation, bound: Bound | None) -> Wor
     words |= c_answer.answer_words(tables, head)
     if bound is not None:
         words |= c_answer.certain_words(tables, computation, bound)
-    return words | c_answer.class_name_words(tables, computation) | row_words(tables, computation)
+    others = c_answer.class_name_words(tables, computation) | row_words(tables, computation)
+    assert not words.keys() & others.keys(), "two parts of the file have a word of one name"
+    return words | others
 
 
 def _self_test(settings: Settings, computation: Computation, words: Words) -> str:

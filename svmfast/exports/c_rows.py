@@ -33,7 +33,7 @@ ROW = """\
 ?!direct !mapped !variables:        v[j] = z;
 ?!mapped variables:        if (next < @d@ && @next_variable@ == j) v[next++] = z;
 ?!mapped variables:        else @add_z@
-?mapped variables:        if (next == @columns@ || @next_variable@ != j) continue;
+?mapped variables:        if (next == @n_variables@ || @next_variable@ != j) continue;
 ?mapped:        z += $N_READ(@center@ + @column@);
 ?mapped:        for (k = 0; k < @d@; ++k) v[k] += $N_READ(@map@ + (size_t)@column@ * @d@ + k) * z;
 ?mapped variables:        ++next;
@@ -79,7 +79,7 @@ def row_words(tables: Tables, computation: Computation) -> Words:
         "scaled": "",
         "variables": "",
         "mapped": computation.map is not None,
-        "columns": len(computation.variables),
+        "n_variables": len(computation.variables),
         "column": "j" if len(computation.variables) == computation.n_features else "next",
         "clipped": scaling is not None and scaling.clip is not None,
         "direct": computation.all_variables,
