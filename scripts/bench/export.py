@@ -9,7 +9,6 @@ flash (accuracy against bytes on a Cortex-M4 of a model made by every method; ne
 an exported approximation proves), embedded (emulated boards: scripts/embedded, which takes other models too).
 """
 
-import statistics
 import sys
 import tempfile
 import time
@@ -18,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime
-from harness import MODELS, ROOT, Table, in_turn, measure, timed
+from harness import MODELS, ROOT, Table, measure, medians, timed
 
 import svmfast
 
@@ -71,8 +70,8 @@ def speed(bench, case):
     found["sklearn-onnx's SVMClassifier"] = (lambda: in_onnx(other, z)[0], "", f"{len(data):,}")
     title = f"{name}, {len(fitted.support_):,} vectors"
     for way, (call, compiling, size) in found.items():
-        taken = in_turn({way: timed(call, 0.05, time.process_time)}, bench.repeats)[way]
-        micro = 1e6 * statistics.median(taken) / len(x)
+        taken = medians({way: timed(call, 0.05, time.process_time)}, bench.repeats)[way]
+        micro = 1e6 * taken / len(x)
         yield title, way, compiling, size, f"{micro:.1f}", str(np.count_nonzero(call() != wanted))
 
 

@@ -51,14 +51,13 @@ print("\\n", status, wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 10
 
 @dataclass(frozen=True)
 class Finished:
-    """A process that has ended: seconds by the clock and of all cores, peak memory in bytes, what it said."""
+    """A process that has ended: seconds by the clock and of all cores, peak memory in bytes, its output."""
 
     wall: float
     cpu: float
     peak: int
     status: int
     out: str
-    err: str
 
 
 def run(command, *, stdin=subprocess.DEVNULL, statuses=(0,)):
@@ -69,7 +68,7 @@ def run(command, *, stdin=subprocess.DEVNULL, statuses=(0,)):
     status, wall, cpu, peak = measured.split()
     if int(status) not in statuses:
         raise RuntimeError(f"{shlex.join(map(str, command))}: exit {status}: {done.stderr.strip()}")
-    return Finished(float(wall), float(cpu), int(peak), int(status), out, done.stderr)
+    return Finished(float(wall), float(cpu), int(peak), int(status), out)
 
 
 # --- turns
@@ -224,8 +223,7 @@ class Bench:
 
     def report(self, *words):
         """Return the JSON report of a command."""
-        found = json.loads(self.svmfast(*words, "--json", statuses=(0, 1)).out)
-        return found
+        return json.loads(self.svmfast(*words, "--json", statuses=(0, 1)).out)
 
     def predicted(self, model, test):
         out = self.folder / "predicted"

@@ -11,11 +11,10 @@ meka                                         Si, Hsieh and Dhillon (JMLR 2017), 
 dcpred                                       Hsieh, Si and Dhillon (NIPS 2014), table 1
 """
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
-from harness import MODELS, PROGRAM, Table, measure, medians, run, seconds, spread
+from harness import MODELS, Table, measure, medians, seconds, spread
 
 import svmfast
 from svmfast.formats.svmlight import write_svmlight
@@ -54,9 +53,7 @@ def run_command(bench, text):
 def compared(bench, test, exact=None):
     """Return the figures of OUT by `svmfast compare`."""
     out = bench.folder / "OUT"
-    found = bench.report("compare", exact or out, out, "--data", bench.file(test), "--repeats", 1)
-    figures = found["models"][1]
-    return figures
+    return bench.report("compare", exact or out, out, "--data", bench.file(test), "--repeats", 1)["models"][1]
 
 
 # --- budget-train
@@ -111,11 +108,8 @@ BREAST = [Budgeted("breast", "breast.train", "breast.test", 10, 0.05, {10: ("",)
 
 
 def percent(bench, problem, model):
-    """Return the accuracy that predict prints."""
-    words = [PROGRAM, "predict", bench.file(problem.test), model, bench.folder / "labels"]
-    found = re.search(r"Accuracy = ([\d.]+)%", run(words).out)
-    assert found is not None
-    return float(found[1])
+    """Return the accuracy by predict."""
+    return bench.report("predict", bench.file(problem.test), model, bench.folder / "labels")["accuracy"]
 
 
 def budget_accuracy(bench, problem):

@@ -172,20 +172,13 @@ def damage_member(text, seeds, chance):
     return out.getvalue()
 
 
-def refused(error, kind=""):
-    """Return the kind of a refusal; an AssertionError if it is no clear one."""
-    if error.exit_code != 2 or "\n" in str(error):
-        raise AssertionError(f"not one line with status 2: {error}") from error
-    return f"{type(error).__name__} {re.sub(r'[0-9]+', '', kind)[:40]}"
-
-
 def read_model(text):
     """Return the kind of answer for a model file; raise AssertionError for a wrong one."""
     text = resealed(text)  # otherwise nearly all would end at the checksum
     try:
         loaded = open_model(text)
     except ModelFormatError as error:
-        return refused(error, error.what)
+        return schema.refused(error, error.what)
     model = loaded.model
     written, result = meaning(model_bytes(model)), meaning(text)
     assert alike(written, result), f"{written} instead of {result}"
@@ -225,7 +218,7 @@ def read_skops(text):
     try:
         model_of_file(place, memory=200_000_000)[0].decision_values(schema.ROWS)
     except SvmfastError as error:
-        return refused(error, str(error).removeprefix(str(place)))
+        return schema.refused(error, str(error).removeprefix(str(place)))
     return "read"
 
 

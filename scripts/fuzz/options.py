@@ -327,15 +327,11 @@ def main():
     parser.add_argument("--first", type=int, default=0, help="the number of the first set")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--commands", help="only these, with other sets than a full run")
-    parser.add_argument("--list", action="store_true", help="print the command lines, and run nothing")
     parser.add_argument("--show", action="store_true", help="show every command line and what it says")
     options = parser.parse_args()
     names = options.commands.split(",") if options.commands else list(commands())
     numbers = range(options.first, options.first + options.sets)
     sets = ((number, OptionSet(options.seed, number, names)) for number in numbers)
-    if options.list:
-        print(*(made.line() for _, made in sets), sep="\n")
-        return 0
     for name in IMPORTED:
         importlib.import_module(name)
     gc.freeze()  # a fork copies the pages that garbage collection touches

@@ -95,6 +95,13 @@ def _array(numbers, chance):
     return flat.reshape(numbers.shape)
 
 
+def refused(error, kind):
+    """Return the kind of a refusal; an AssertionError if it is no clear one."""
+    if error.exit_code != 2 or "\n" in str(error):
+        raise AssertionError(f"not one line with status 2: {error}") from error
+    return f"{type(error).__name__} {re.sub(r'[0-9]+', '', kind)[:60]}"
+
+
 def use_model(text):
     """Load a model, describe it and predict: accept a SvmfastError, or finite values in little memory."""
     text = resealed(text)  # otherwise nearly all would end at the checksum
@@ -113,9 +120,7 @@ def use_model(text):
             assert bounds is not None
             assert (bounds >= 0).all(), f"error bounds {bounds}"
     except SvmfastError as error:
-        if error.exit_code != 2 or "\n" in str(error):
-            raise AssertionError(f"not one line with status 2: {error}") from error
-        return f"{type(error).__name__} {re.sub(r'[0-9]+', '', str(error))[:60]}"
+        return refused(error, str(error))
     if not isinstance(model, KernelExpansion):  # LIBSVM's models answer as svm-predict does
         assert np.isfinite(values).all(), f"decision values {values}"
         assert np.isfinite(labels).all(), f"labels {labels}"

@@ -26,13 +26,11 @@ from svmfast.methods.registry import methods
 HERE, ROOT = Path(__file__).resolve().parent, Path(__file__).resolve().parents[2]
 #: Pages from the top of the repository, where readers expect them.
 ALSO = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "SECURITY.md": "security.md"}
-#: Pages that only the site has, listed in the section of the index named here.
+#: Pages that only the site has, listed in the index's section Reference.
 GENERATED = {
-    "Reference": {
-        "reference/commands.md": "Commands, with all options",
-        "reference/python.md": "Python functions and classes",
-        "reference/report-keys.md": "Keys of the JSON reports",
-    }
+    "reference/commands.md": "Commands, with all options",
+    "reference/python.md": "Python functions and classes",
+    "reference/report-keys.md": "Keys of the JSON reports",
 }
 
 
@@ -47,7 +45,8 @@ def with_contents(index):
     parts = [top]
     for section in sections:
         title = section.split("\n", 1)[0]
-        more = "".join(f"- [{text}]({page})\n" for page, text in GENERATED.get(title, {}).items())
+        own = GENERATED if title == "Reference" else {}
+        more = "".join(f"- [{text}]({page})\n" for page, text in own.items())
         pages = "\n".join(re.findall(r"^- .*?\[[^]]*\]\(([\w/-]+)\.md\)", section + more, re.MULTILINE))
         hidden = f"```{{toctree}}\n:caption: {title}\n:hidden:\n:maxdepth: 1\n\n{pages}\n```\n"
         parts.append(f"## {section.rstrip()}\n{more}\n{hidden}\n")

@@ -11,7 +11,6 @@ html_theme = "furo"
 html_show_copyright = False
 html_show_sphinx = False
 html_copy_source = False
-html_show_sourcelink = False
 html_use_index = False
 html_static_path = ["static"]
 html_css_files = ["site.css"]
