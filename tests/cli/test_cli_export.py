@@ -6,17 +6,14 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from zipfile import ZIP_DEFLATED, ZipFile
 
 import joblib
 import numpy as np
 import pytest
 from command import ran, report
-from estimators import PIPELINE, SVM, dump_skops, fitted
+from estimators import PIPELINE, SVM, dump_skops, fitted, members, pack
 from program import FIXTURES, data, model
 from sklearn.datasets import load_iris
-from sklearn.decomposition import PCA
-from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 import svmfast as package
@@ -172,7 +169,6 @@ def spoiled(name, value):
     ("made", "message"),
     [
         ({"a": Evil()}, r"types that skops does not trust \('.*Evil'\); "),
-        (make_pipeline(PCA(2), SVC()).fit(X, Y), "step 'pca' of the pipeline is a PCA; only "),
         (spoiled("_n_support", np.array([1, 2, 1000])), r"inconsistent attributes \("),
         (spoiled("support_vectors_", np.zeros((2, 2, 2))), r"inconsistent attributes \("),
         (spoiled("_intercept_", np.zeros(7)), r"inconsistent attributes \("),
@@ -181,16 +177,13 @@ def spoiled(name, value):
 )
 def test_what_cannot_be_imported(made, message, tmp_path):
     dump_skops(made, tmp_path / "made.skops")
-    with pytest.raises((ModelFormatError, UnsupportedError), match=message):
+    with pytest.raises(ModelFormatError, match=message):
         model_of_file(tmp_path / "made.skops")
 
 
 def test_a_small_file_cannot_fill_the_memory(tmp_path):
     path = tmp_path / "bomb.skops"
-    with ZipFile(SVM) as whole, ZipFile(path, "w", ZIP_DEFLATED) as bomb:
-        for one in whole.namelist():
-            bomb.writestr(one, whole.read(one))
-        bomb.writestr("more.npy", b"\0" * (64 << 20))
+    path.write_bytes(pack({**members(SVM.read_bytes()), "more.npy": b"\0" * (64 << 20)}))
     done = ran("import", path, "-o", tmp_path / "out", "--memory", "100M", status=2)
     assert b"the limit is 104,857,600; allow more memory" in done.stderr
     assert len(done.stderr.splitlines()) == 1

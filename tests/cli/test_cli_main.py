@@ -236,12 +236,19 @@ def test_bash_completes(typed, found):
     [
         ("distributed", "predict --out-dir out --dask local:1 MODEL ROWS", "pip install 'svmfast[dask]'"),
         ("libsvm", "train ROWS out", "pip install 'svmfast[train]' (needs a C++ compiler)"),
+        (
+            "onnx",
+            "export MODEL --to onnx -o out",
+            "onnx, which is not installed; pip install 'svmfast[onnx]'",
+        ),
+        ("pyarrow", "info TABLE", "are read and written by pyarrow, which is not installed; pip install"),
         ("sklearn", "dcpred --task svc ROWS -o out", "pip install scikit-learn"),
         ("skops", "import ESTIMATOR -o out", "skops, which is not installed; pip install 'svmfast[sklearn]'"),
     ],
 )
 def test_missing_dependencies_are_one_line(module, words, line, tmp_path):
-    places = {"ROWS": data("iris.train"), "ESTIMATOR": SVM, "MODEL": LINEAR}
+    places = {"ROWS": data("iris.train"), "ESTIMATOR": SVM, "MODEL": LINEAR, "TABLE": tmp_path / "rows.csv"}
+    places["TABLE"].write_text("label,a\n1,2\n")
     words = [places.get(word, word) for word in words.split()]
     script = (
         "import sys; sys.modules[sys.argv.pop(1)] = None; from svmfast.cli.main import console; console()"

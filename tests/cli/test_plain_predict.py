@@ -1,7 +1,6 @@
 """svmfast-predict, and the same native call in `svmfast predict`: bytes and words are the command's."""
 
 import os
-import shlex
 import shutil
 import signal
 import subprocess
@@ -9,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from golden import manifest
+from golden import predictions
 from program import FIXTURES, PROGRAM, ROOT
 
 from svmfast._core import predict_plain
@@ -21,11 +20,7 @@ NATIVE = PROGRAM.with_name("svmfast-predict")
 BAD = ROOT / "tests" / "robustness" / "bad"
 ROWS = FIXTURES / "data" / "photos.test"
 PHOTOS = [str(ROWS), str(FIXTURES / "models" / "photos_c_rbf.model")]
-GOLDEN = {
-    entry["file"]: shlex.split(entry["command"].removeprefix("svm-predict "))[:-1]
-    for entry in manifest()
-    if entry["command"].startswith("svm-predict ") and ">" not in entry["command"]
-}
+GOLDEN = predictions()
 needs_program = pytest.mark.skipif(not NATIVE.exists(), reason="svmfast-predict is not installed")
 
 

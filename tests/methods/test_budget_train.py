@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from program import data
+from read_fixtures import predicted
 from read_fixtures import rows as read_rows
 from two_moons import kernel, two_moons
 
@@ -46,10 +47,6 @@ def spooled(rows, labels, memory=1 << 20, pieces=7):
     for first, last in pairwise(np.linspace(0, len(rows), pieces + 1).astype(int)):
         spool.add(rows[first:last], labels[first:last])
     return spool.finish()
-
-
-def predicted(made, rows):
-    return made.head.predict(made.decision_values(rows))
 
 
 def trained_bytes(source, options, *setting):

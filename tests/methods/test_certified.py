@@ -13,21 +13,10 @@ from read_fixtures import exact as read_model
 
 import svmfast
 from svmfast import predict
-from svmfast.certificate import proven_signs
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.certified import certified_rows
 from svmfast.models.head import Head
-
-
-@pytest.mark.parametrize(("k", "one_vs_rest"), [(2, False), (3, False), (3, True)])
-@pytest.mark.parametrize(("value", "bound"), [(1.0, np.inf), (1.0, np.nan), (np.inf, 0.5), (np.nan, 0.5)])
-def test_unknown_values_and_bounds_certify_nothing(k, one_vs_rest, value, bound):
-    head = Head("c_svc", labels=np.arange(k), one_vs_rest=one_vs_rest)
-    decisions, bounds = np.ones((1, head.n_functions)), np.full((1, head.n_functions), 0.1)
-    decisions[0, 0], bounds[0, 0] = value, bound
-    assert not certified_rows(head, decisions, bounds)[0]
-    assert not proven_signs(decisions, bounds)[0, 0]
 
 
 def test_tolerance():

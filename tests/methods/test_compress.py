@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 import sklearn.svm
 from blocks import blocks_of
-from libsvm import svmutil
-from libsvm.svm import gen_svm_nodearray, libsvm
+from libsvm_twin import libsvms, vectors
 from program import data, model
 from rbf_models import rbf_model
-from read_fixtures import exact, rows
+from read_fixtures import exact, predicted, rows
 
 import svmfast as package
 from svmfast.errors import MemoryLimitError, NegativeAnswerError
@@ -27,19 +26,6 @@ from svmfast.rows import Rows
 from svmfast.solvers.intervals import clopper_pearson
 
 QUICK = CompressOptions(start="kmeans", iterations=60)
-
-
-def predicted(made, z):
-    return made.head.predict(made.decision_values(z))
-
-
-def libsvm_answers(path, z):
-    """What libsvm-official answers: its own svm_predict crashes on nu-SVC with several classes."""
-    theirs, answers = svmutil.svm_load_model(str(path)), []
-    for row in blocks_of(z, 1):
-        nodes = dict(zip((row.indices + 1).tolist(), row.values.tolist(), strict=True))
-        answers.append(libsvm.svm_predict(theirs, gen_svm_nodearray(nodes, isKernel=False)[0]))
-    return answers
 
 
 @pytest.mark.parametrize(
@@ -65,7 +51,7 @@ def test_libsvm_loads_the_model_and_gives_the_same_answers(name, count, most, tm
     # The model in memory equals the file.
     assert model_bytes(load_model(path)) == path.read_bytes()
     z, _ = rows(f"{first}.test")
-    ours, old, answers = predicted(made, z), predicted(before, z), libsvm_answers(path, z)
+    ours, old, answers = predicted(made, z), predicted(before, z), libsvms(path, vectors(z), made.head)[:, 0]
     if before.head.is_regression:
         np.testing.assert_allclose(ours, answers, rtol=1e-9)
         assert np.sqrt(np.mean((ours - old) ** 2)) <= most * old.std()

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from program import data, model
+from read_fixtures import predicted
 from read_fixtures import rows as read
 
 import svmfast
@@ -22,10 +23,6 @@ from svmfast.rows import Rows
 def settings(**changes):
     given = {"task": "svc", "gamma": (0.1,), "clusters": 4, "landmarks": 12, "iterations": 30}
     return DcpredOptions(**{**given, **changes})
-
-
-def predicted(made, rows):
-    return made.head.predict(made.decision_values(rows))
 
 
 @pytest.mark.parametrize("pseudo", ["none", "poly", "triangle"])

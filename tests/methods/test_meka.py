@@ -7,6 +7,7 @@ import pytest
 from linear_svc import linear_svc
 from meka_problems import settings
 from program import data
+from read_fixtures import predicted
 from read_fixtures import rows as read
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import pairwise_kernels
@@ -28,10 +29,6 @@ from svmfast.methods.method import Setting
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.rows import Rows
 from svmfast.solvers.kernel_clusters import kmeans_centers, partition
-
-
-def predicted(made, rows):
-    return made.head.predict(made.decision_values(rows))
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,14 @@
 import io
 import json
 import struct
-import zipfile
 from contextlib import ExitStack
+from zipfile import ZIP_LZMA
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from estimators import SVM, dump_skops
+from estimators import SVM, dump_skops, members, pack
 from program import model
 from pyarrow import ipc, parquet
 from scipy import sparse
@@ -34,19 +34,6 @@ Y = np.arange(60) % 2
 
 
 # --- skops
-
-
-def members(content):
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def pack(content):
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_LZMA) as archive:
-        for name, one in content.items():
-            archive.writestr(name, one)
-    return out.getvalue()
 
 
 def with_other_indices(path, form, index):
@@ -102,7 +89,7 @@ def test_a_declared_shape_takes_no_memory(tmp_path):
 
 def test_a_damaged_archive_is_refused(tmp_path):
     path, whole = tmp_path / "damaged.skops", members(SVM.read_bytes())
-    packed = pack(whole)
+    packed = pack(whole, ZIP_LZMA)
     inverted = packed[:100] + bytes(one ^ 255 for one in packed[100:160]) + packed[160:]
     nested = pack({**whole, "schema.json": b"[" * 100_000})
     for raised, content in (("LZMAError", inverted), ("RecursionError", nested)):

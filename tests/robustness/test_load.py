@@ -5,9 +5,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from edges import DATA, GAMMAS, MODELS, convert, data_text, executable, learn
+from edges import DATA, GAMMAS, MODELS, convert, data_text, learn
 from nightly import nightly_but
-from program import model
+from program import model, svmfast
 
 from svmfast.cli.main import run
 
@@ -56,11 +56,11 @@ def test_overflow_is_one_line(tmp_path, monkeypatch):
     large, names = MODELS["values up to 1e300"]
     Path("model").write_text(large)
     Path("data").write_text(data_text(DATA[names[0]]))
-    done = executable(("bound-check", "data", "--model", "model"))
-    assert (done.returncode, done.stdout) == (2, "")
+    done = svmfast("bound-check", "data", "--model", "model")
+    assert (done.returncode, done.stdout) == (2, b"")
     # The observation, without a guess at its cause.
     message = r"svmfast: a computation has no finite result: (overflow|invalid value) encountered in \w+"
-    assert re.fullmatch(message + "; run again with --debug for the trace\n", done.stderr)
+    assert re.fullmatch(message + "; run again with --debug for the trace\n", done.stderr.decode())
 
 
 def test_regression_with_extreme_values_ends_as_in_svm_predict(within):

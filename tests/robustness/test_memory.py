@@ -2,7 +2,6 @@
 
 import ctypes
 import gzip
-import io
 import lzma
 import os
 import re
@@ -22,7 +21,7 @@ from nightly import nightly_but
 from program import data, metered, model, started, svmfast
 
 import svmfast as package
-from svmfast.errors import MemoryLimitError, ModelFormatError
+from svmfast.errors import MemoryLimitError
 from svmfast.exports import reference
 from svmfast.exports.computation import computation_of
 from svmfast.formats.model_files import model_bytes, open_model
@@ -202,17 +201,6 @@ def test_endless_pipes(piece, words, message):
         assert written < 1 << 29  # the reader has gone
         assert process.wait() == 2
         assert re.fullmatch(message, process.stderr.read().decode())
-
-
-class Trickle(io.BytesIO):
-    def read(self, size=-1):
-        return super().read(min(size, 1))
-
-
-def test_a_pipe_may_deliver_a_model_byte_by_byte():
-    assert open_model(Trickle(PROBABLE.read_bytes())).text == PROBABLE.read_bytes()
-    with pytest.raises(ModelFormatError):
-        open_model(Trickle(b"words that are no model\n"))
 
 
 SHAPES = [(100, 3, 4096), (100, 3, 50_000), (3, 200, 30_000)]

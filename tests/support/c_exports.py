@@ -66,7 +66,6 @@ class Compiled:
     features: int
     functions: int
     dtype: np.dtype[np.floating]
-    folder: Path
 
     def _dense(self, rows):
         with np.errstate(over="ignore"):
@@ -109,4 +108,4 @@ def compiled(export, folder, *flags, compiler="gcc", regression=False):
     number = lambda macro: int(text.split(f"#define MODEL_{macro} ")[1].split()[0])  # noqa: E731
     dtype = np.dtype(np.float32 if "typedef float" in text else np.float64)
     library = ctypes.CDLL(str(folder / name))
-    return Compiled(library, number("FEATURES"), number("FUNCTIONS"), dtype, folder)
+    return Compiled(library, number("FEATURES"), number("FUNCTIONS"), dtype)

@@ -8,14 +8,11 @@ that gives none says so in one line, with status 1 or 2, and leaves no file.
 import json
 import math
 import random
-import subprocess
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from libsvm_twin import decision_values
-from program import svmfast
 
 from svmfast.formats.model_files import load_model
 from svmfast.formats.svmlight import read_svmlight
@@ -137,15 +134,6 @@ class Outcome:
 
     message: str
     faults: list[str] = field(default_factory=list)
-
-
-#: Runs ``svmfast WORDS`` in the current folder.
-Run = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
-
-
-def executable(words):
-    done = svmfast(*words, timeout=600)
-    return subprocess.CompletedProcess(words, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def judged(done, output="", *, no=True):

@@ -1,6 +1,8 @@
 """The fitted estimators in fixtures/estimators, written by one version of scikit-learn."""
 
+import io
 import warnings
+from zipfile import ZIP_DEFLATED, ZipFile
 
 from program import FIXTURES
 
@@ -21,3 +23,16 @@ def dump_skops(estimator, path):
     import skops.io
 
     skops.io.dump(estimator, path)
+
+
+def members(content):
+    with ZipFile(io.BytesIO(content)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def pack(content, packing=ZIP_DEFLATED):
+    out = io.BytesIO()
+    with ZipFile(out, "w", packing) as archive:
+        for name, one in content.items():
+            archive.writestr(name, one)
+    return out.getvalue()

@@ -4,13 +4,13 @@ Python's floats round as C's doubles do, and ``math.exp`` and ``math.tanh`` are 
 svm-predict's are.
 """
 
+import ctypes
 import math
+import os
 from itertools import combinations, pairwise
 
 import numpy as np
 from libsvm import svm as libsvm
-
-Vector = list[tuple[int, float]]
 
 
 def exp(x):
@@ -67,6 +67,15 @@ def nodes(vector):
         node.index, node.value = column + 1, value
     out[len(vector)].index = -1
     return out
+
+
+def libsvms(path, rows, head, *, probability=False):
+    """Return LIBSVM's own answers to vectors, and what it writes to a buffer: values, or probabilities."""
+    model = libsvm.libsvm.svm_load_model(os.fsencode(path))
+    assert model, "LIBSVM refuses the model"
+    buffer = (ctypes.c_double * max(head.n_functions, head.n_classes))()
+    call = libsvm.libsvm.svm_predict_probability if probability else libsvm.libsvm.svm_predict_values
+    return np.array([[call(model, nodes(row), buffer), *buffer] for row in rows])
 
 
 def lines(rows):

@@ -11,9 +11,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-
-#: PYTHONPATH of a child that imports a test module, with the modules that this imports.
-TEST_PATH = os.pathsep.join(str(ROOT / "tests" / name) for name in ("support", "unit", "methods", "contract"))
 FIXTURES = ROOT / "fixtures"
 PROGRAM = Path(sysconfig.get_path("scripts")) / "svmfast"
 

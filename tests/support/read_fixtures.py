@@ -1,4 +1,4 @@
-"""Models and rows of the fixtures, read."""
+"""Models and rows of the fixtures, read, and what models answer."""
 
 from program import data, model
 
@@ -13,3 +13,7 @@ def exact(name):
 def rows(name):
     read = read_svmlight(data(name))
     return read.rows, read.labels
+
+
+def predicted(made, rows):
+    return made.head.predict(made.decision_values(rows))

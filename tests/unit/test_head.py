@@ -1,6 +1,5 @@
 """Labels, probabilities and printed lines against LIBSVM itself."""
 
-import ctypes
 import os
 from dataclasses import replace
 
@@ -10,14 +9,14 @@ import pytest
 from coupling_twin import libsvm_coupling
 from hypothesis import given
 from hypothesis import strategies as st
-from libsvm import svm as libsvm
+from libsvm_twin import libsvms
 
 from svmfast import _core
 from svmfast.cli.main import run
 from svmfast.errors import ModelContentError, OptionError, UnsupportedError
 from svmfast.formats.answers import OutputColumns, lines
 from svmfast.formats.libsvm_model import libsvm_model_bytes
-from svmfast.formats.model_files import load_model, save_model
+from svmfast.formats.model_files import load_model, model_bytes, save_model
 from svmfast.formats.svmlight import write_svmlight
 from svmfast.kernels import Kernel
 from svmfast.models.answer import Answer
@@ -35,14 +34,6 @@ def transparent(head):
         coef[j - 1, number] = 1
     counts = np.array([k - 1 - i for i in range(k)]) if head.is_classifier else None
     return KernelExpansion(head, Kernel("linear"), Rows.from_dense(np.eye(p)), coef, np.zeros(p), counts)
-
-
-def libsvms(path, rows, head, probability):
-    model = libsvm.libsvm.svm_load_model(os.fsencode(path))
-    assert model, "LIBSVM refuses the model"
-    buffer = (ctypes.c_double * max(head.n_functions, head.n_classes))()
-    call = libsvm.libsvm.svm_predict_probability if probability else libsvm.libsvm.svm_predict_values
-    return np.array([[call(model, libsvm_twin.nodes(row), buffer), *buffer] for row in rows])
 
 
 def classifier(rng, k):
@@ -87,9 +78,9 @@ def test_labels_and_probabilities_are_libsvms(name, tmp_path):
     (head, decisions), path = CASES[name], tmp_path / "model"
     path.write_bytes(libsvm_model_bytes(transparent(head)))
     rows = [list(enumerate(row)) for row in decisions.tolist()]
-    np.testing.assert_array_equal(head.predict(decisions), libsvms(path, rows, head, False)[:, 0])
+    np.testing.assert_array_equal(head.predict(decisions), libsvms(path, rows, head)[:, 0])
     if head.has_probability:
-        expected = libsvms(path, rows, head, True)
+        expected = libsvms(path, rows, head, probability=True)
         answers, estimates = head.predict_with_probabilities(decisions)
         np.testing.assert_array_equal(answers, expected[:, 0])
         # The sigmoid's exp may differ by an ulp between mathematical libraries; the rest is the same.
@@ -161,13 +152,9 @@ def both(model, rows, folder):
     save_model(model, path)
     data.write_text(libsvm_twin.lines(rows))
     assert run(["predict", "-q", "-b", "1", str(data), str(path), str(out)]) == 0
-    found = libsvms(path, libsvm_twin.vectors(rows), model.head, True)[:, : 1 + model.head.n_classes]
+    found = libsvms(path, libsvm_twin.vectors(rows), model.head, probability=True)
+    found = found[:, : 1 + model.head.n_classes]
     return out.read_text().splitlines()[1:], [" ".join(f"{number:g}" for number in row) for row in found]
-
-
-def saved(model, path):
-    save_model(model, path)
-    return load_model(path)
 
 
 @pytest.mark.parametrize("classes", [2, 3, 7, 18])
@@ -182,7 +169,7 @@ def test_bytes_on_unscaled_data(kernel, classes, tmp_path):
 def test_two_classes_at_the_edge_of_a_digit(kernel, boundary, tmp_path):
     """The sigmoid's offset puts a row's probability where its sixth digit changes, or at 0.5 its label."""
     model, rows = unscaled(kernel, 2, 1)
-    model = saved(model, tmp_path / "model")
+    model = load_model(model_bytes(model))
     for i in range(8):
         value = float(libsvm_twin.decision_values(model, rows[i : i + 1])[0, 0])
         offset = np.array([float(np.log(1 / boundary - 1)) + value])
@@ -197,7 +184,7 @@ def test_one_class_at_the_marks_of_its_density(tmp_path):
     x, z = (Rows.from_dense(rng.normal(size=(n, 4))) for n in (300, 10))
     coef = rng.uniform(0.1, 1, size=(1, 300))
     model = KernelExpansion(Head("one_class"), Kernel("rbf", 0.3), x, coef, np.array([20.0]))
-    model = saved(model, tmp_path / "model")
+    model = load_model(model_bytes(model))
     marks = np.sort(libsvm_twin.decision_values(model, z)[:, 0])
     ours, theirs = both(replace(model, head=Head("one_class", density_marks=marks)), z, tmp_path)
     assert ours == theirs

@@ -1,12 +1,8 @@
 """The exact engine against LIBSVM itself (libsvm-official's C interface) and against closed forms."""
 
-import ctypes
-import os
-
-import libsvm_twin
 import numpy as np
 import pytest
-from libsvm import svm as libsvm
+from libsvm_twin import libsvms, vectors
 from scipy.spatial.distance import cdist
 
 from svmfast.errors import UnsupportedError
@@ -19,16 +15,6 @@ from svmfast.rows import Rows
 
 def random_rows(rng, n, d, density):
     return Rows.from_dense(np.where(rng.random((n, d)) < density, rng.normal(size=(n, d)), 0.0))
-
-
-def libsvm_decisions(model, rows, path):
-    save_model(model, path)
-    loaded, out = libsvm.libsvm.svm_load_model(os.fsencode(path)), np.empty((len(rows), len(model.rho)))
-    buffer = (ctypes.c_double * len(model.rho))()
-    for own, vector in zip(out, libsvm_twin.vectors(rows), strict=True):
-        libsvm.libsvm.svm_predict_values(loaded, libsvm_twin.nodes(vector), buffer)
-        own[:] = buffer
-    return out
 
 
 KERNELS = [
@@ -69,7 +55,8 @@ def test_decisions_are_libsvms(sizes, d, density, kernel, tmp_path):
     # The last seven columns are unknown to the model.
     count = 5 if n > 1000 else 41
     test = Rows.concatenate([random_rows(rng, count, d + 7, share) for share in (density, 0.3)])
-    expected = libsvm_decisions(model, test, tmp_path / "model")
+    save_model(model, tmp_path / "model")
+    expected = libsvms(tmp_path / "model", vectors(test), head)[:, 1 : 1 + len(rho)]
     engine = DecisionEngine(kernel, model.sv, coef, rho, nr_sv)
     assert engine._sums.scattered == (d == 3000)
     assert engine.decision_values(test, threads=2, libsvm_order=True).tobytes() == expected.tobytes()

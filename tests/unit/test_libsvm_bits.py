@@ -1,7 +1,6 @@
 """Sums in LIBSVM's order have svm-predict's bits, and rows on the boundary its labels; bounds of rounding."""
 
 import math
-import os
 from dataclasses import replace
 
 import libsvm_twin
@@ -12,7 +11,6 @@ from command import svmfast
 from fifty_digits import kernel_values, mpf
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from libsvm import svm as libsvm
 from program import FIXTURES, data
 from single_problems import Problem
 
@@ -74,8 +72,7 @@ def crowded(n, vectors=2):
 
 
 def libsvm_labels(path, rows):
-    model = libsvm.libsvm.svm_load_model(os.fsencode(path))
-    return [libsvm.libsvm.svm_predict(model, libsvm_twin.nodes(one)) for one in libsvm_twin.vectors(rows)]
+    return libsvm_twin.libsvms(path, libsvm_twin.vectors(rows), HEAD)[:, 0].tolist()
 
 
 @pytest.mark.parametrize("n", [1000, 20000])

@@ -14,8 +14,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import zstandard
+from blocks import everything
+from program import model
 
 from svmfast import errors
+from svmfast.formats.model_files import open_model
 from svmfast.formats.source import open_source
 from svmfast.formats.svmlight import read_svmlight, stream_svmlight
 
@@ -27,15 +30,6 @@ def zstd(data):
 
 
 PACKERS = {"gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress, "zstd": zstd}
-
-
-def everything(source):
-    with open_source(source) as opened:
-        out = bytearray()
-        view = memoryview(bytearray(1000))
-        while count := opened.readinto(view):
-            out += view[:count]
-        return bytes(out)
 
 
 class Trickle(io.RawIOBase):
@@ -64,6 +58,13 @@ def test_every_form_gives_the_same_bytes(packing, tmp_path):
         given = [path, str(path), data, bytearray(data), io.BytesIO(data), file, text, least]
         for source in [*given, Trickle(data, 1), Trickle(data, 7)]:
             assert everything(source) == TEXT[:3000], source
+
+
+def test_a_pipe_may_deliver_a_model_byte_by_byte():
+    text = model("iris_c_rbf_prob").read_bytes()
+    assert open_model(Trickle(text, 1)).text == text
+    with pytest.raises(errors.ModelFormatError):
+        open_model(Trickle(b"words that are no model\n", 1))
 
 
 @pytest.mark.parametrize("packing", PACKERS)

@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import sys
 from decimal import Decimal
 
 import duckdb
@@ -15,7 +14,7 @@ from program import data, model
 from pyarrow import csv, ipc, parquet
 
 import svmfast
-from svmfast.errors import DataFormatError, MissingPackageError, TableError, WrongTypeError
+from svmfast.errors import DataFormatError, TableError, WrongTypeError
 from svmfast.formats.data import read_data, stream_data
 from svmfast.formats.table_output import TableOutput
 from svmfast.models.scaled import ScaledModel
@@ -190,12 +189,6 @@ def test_groups_of_long_words_do_not_depend_on_the_blocks(form):
     if form == "parquet":
         assert parquet.ParquetFile(io.BytesIO(found[0])).num_row_groups == 3
         assert parquet.read_table(io.BytesIO(found[0])).equals(words)
-
-
-def test_without_pyarrow_one_line_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingPackageError, match=r"^tables .*are read and written by pyarrow, which"):
-        read_data(b"label,a\n1,2\n", Reading())
 
 
 # --- objects

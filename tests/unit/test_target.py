@@ -13,6 +13,7 @@ import threading
 
 import pytest
 import zstandard
+from blocks import everything
 from command import svmfast
 from program import data, model, nobody
 
@@ -20,7 +21,6 @@ from svmfast.cli import main
 from svmfast.errors import WriteError
 from svmfast.formats import packing
 from svmfast.formats.packing import ENDINGS, Packer
-from svmfast.formats.source import open_source
 from svmfast.formats.target import check_writable, stored_size, write_atomic
 
 
@@ -160,14 +160,6 @@ def unzstd(packed):
 UNPACK = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress, ".zst": unzstd}
 
 
-def content(path, limit=1 << 16):
-    out, view = b"", memoryview(bytearray(limit))
-    with open_source(path) as source:
-        while count := source.readinto(view):
-            out += bytes(view[:count])
-    return out
-
-
 @pytest.mark.parametrize("ending", [".gz", ".zst"])
 def test_outputs_are_packed_by_their_name(ending, tmp_path):
     plain, packed = tmp_path / "fast", tmp_path / f"fast{ending}"
@@ -202,10 +194,10 @@ def test_the_bytes_do_not_depend_on_the_pieces(ending, tmp_path):
             at += size
     assert whole.read_bytes() == pieces.read_bytes()
     assert out.stored == whole.stat().st_size == stored_size(whole, text)
-    assert content(whole) == content(whole, 100) == text == UNPACK[ending](whole.read_bytes())
+    assert everything(whole, 1 << 16) == everything(whole, 100) == text == UNPACK[ending](whole.read_bytes())
     assert (UNPACK[ending](Packer(ENDINGS[ending]).finish()), Packer(ENDINGS[ending]).pack(b"")) == (b"", b"")
     write(whole, b"")
-    assert content(whole) == b""
+    assert everything(whole) == b""
 
 
 def test_a_limit_on_the_file_size_is_that_of_the_packed_file(tmp_path):
