@@ -7,25 +7,14 @@ import numpy as np
 import pytest
 from command import ran, report
 from program import data, model
-from sklearn.datasets import load_svmlight_file
+from read_fixtures import exact, rows
 
 from svmfast.formats.model_files import load_model, save_model
 from svmfast.validity_bound import largest_exponent
 
 PHOTOS, EXACT = data("photos.test"), model("photos_c_rbf")
-
-
-def dense(path):
-    return np.asarray(load_svmlight_file(str(path), zero_based=False)[0].todense())
-
-
-def support_vectors(path):
-    lines = path.read_text().split("\nSV\n")[1].splitlines()
-    entries = [[pair.split(":") for pair in line.split() if ":" in pair] for line in lines]
-    rows = np.zeros((len(lines), max(int(i) for pairs in entries for i, _ in pairs)))
-    for row, pairs in zip(rows, entries, strict=True):
-        row[[int(i) - 1 for i, _ in pairs]] = [float(value) for _, value in pairs]
-    return rows
+Z, VECTORS = rows("photos.test")[0].to_dense(), exact("photos_c_rbf").sv.to_dense()
+GAMMA = exact("photos_c_rbf").kernel.gamma
 
 
 def shares(x, z, gamma, center):
@@ -38,7 +27,7 @@ def checked(*words, status=0):
 
 
 def test_gamma_max_before_training():
-    found, z = checked(PHOTOS), dense(PHOTOS)
+    found, z = checked(PHOTOS), Z
     centered = ((z - z.mean(axis=0)) ** 2).sum(axis=1)
     assert (found["inputs"]["data"], found["rows"], found["features"]) == ([str(PHOTOS)], 4000, 15)
     assert found["paper"]["gamma_max"] == pytest.approx(1 / (4 * (z**2).sum(axis=1).max()), rel=1e-14)
@@ -48,18 +37,17 @@ def test_gamma_max_before_training():
 
 @pytest.mark.parametrize(("gamma", "status"), [("0.01", 0), ("0.017", 0), ("0.05", 1), ("0.3", 1)])
 def test_verdict_for_a_gamma(gamma, status):
-    found, z = checked(PHOTOS, "--gamma", gamma, status=status), dense(PHOTOS)
+    found, z = checked(PHOTOS, "--gamma", gamma, status=status), Z
     assert found["inside"] is (status == 0)
     assert found["paper"]["inside_percent"] == shares(z, z, float(gamma), 0.0)
     assert found["centered"]["inside_percent"] == shares(z, z, float(gamma), z.mean(axis=0))
 
 
 def test_verdict_for_a_model_about_origin_and_mean():
-    found, x, z = checked(PHOTOS, "--model", EXACT), support_vectors(EXACT), dense(PHOTOS)
-    gamma = float(EXACT.read_text().split("gamma ")[1].split()[0])
-    assert found["gamma"] == gamma
-    assert found["paper"]["inside_percent"] == shares(x, z, gamma, 0.0) == 100
-    assert found["centered"]["inside_percent"] == shares(x, z, gamma, x.mean(axis=0)) < 100
+    found, x, z = checked(PHOTOS, "--model", EXACT), VECTORS, Z
+    assert found["gamma"] == GAMMA
+    assert found["paper"]["inside_percent"] == shares(x, z, GAMMA, 0.0) == 100
+    assert found["centered"]["inside_percent"] == shares(x, z, GAMMA, x.mean(axis=0)) < 100
     assert checked(PHOTOS, "--model", EXACT, "--center", "mean", status=1)["inside"] is False
     assert checked(PHOTOS, "--model", EXACT, "--center", "origin")["inside"] is True
 
@@ -77,12 +65,12 @@ def certified(made, name, *options):
 
 @pytest.mark.parametrize("tolerance", [(), ("--tolerance", "0.5")])
 def test_the_verdict_names_the_required_share(tmp_path, tolerance):
-    made, rows = tmp_path / "made", data("breast.test")
+    made, test = tmp_path / "made", data("breast.test")
     ran("approximate", model("breast_c_rbf"), "-o", made, "--order", "1")
     proven = [yes for yes, _ in certified(made, "breast.test", *tolerance)]
     share = 100 * sum(proven) / len(proven)
     assert 1 < share < 99
-    words = (rows, "--model", made, *tolerance)
+    words = (test, "--model", made, *tolerance)
     for asked, status in ((share - 1, 0), (share + 0.5, 1)):
         found = checked(*words, "--require-certified", f"{asked:.2f}%", status=status)
         assert (found["certified"], found["certified_percent"]) == (sum(proven), share)
@@ -114,10 +102,9 @@ def test_a_model_is_checked_with_the_bound_of_its_order(order, tmp_path):
     """Every term is within the 3.05 % that the paper's bound allows for the second order."""
     made, words = tmp_path / "made", ("--order", f"{order}", "--center", "mean")
     ran("approximate", EXACT, "-o", made, *words, "-q", "--force")
-    x, z = support_vectors(EXACT), dense(PHOTOS)
-    gamma = float(EXACT.read_text().split("gamma ")[1].split()[0])
+    x, z = VECTORS, Z
     largest = ((x - x.mean(axis=0)) ** 2).sum(axis=1).max()
-    reach = 2 * gamma * np.sqrt(largest * ((z - x.mean(axis=0)) ** 2).sum(axis=1))
+    reach = 2 * GAMMA * np.sqrt(largest * ((z - x.mean(axis=0)) ** 2).sum(axis=1))
     allowed = abs(math.exp(0.5) * (1 - 0.5 + 0.125) - 1)
     series = sum((-reach) ** j / math.factorial(j) for j in range(order + 1))
     inside = int(np.sum(np.abs(np.exp(reach) * series - 1) < allowed))
@@ -128,13 +115,14 @@ def test_a_model_is_checked_with_the_bound_of_its_order(order, tmp_path):
 
 
 def test_each_cell_is_checked_about_its_center_with_its_lowest_order(tmp_path):
-    made, exact, test = tmp_path / "made", model("iris_c_rbf_prob"), data("iris.test")
-    ran("approximate", exact, "-o", made, "--order", "3", "--cells", "6", "-q")
+    made, test = tmp_path / "made", data("iris.test")
+    ran("approximate", model("iris_c_rbf_prob"), "-o", made, "--order", "3", "--cells", "6", "-q")
     loaded = load_model(made)
     orders = loaded.orders.copy()
     orders[:3, 1] = 1  # as auto thins them
     save_model(with_orders(loaded, orders), made)
-    z, x, centers, inside = dense(test), support_vectors(exact), loaded.centers, 0
+    z, x = rows("iris.test")[0].to_dense(), exact("iris_c_rbf_prob").sv.to_dense()
+    centers, inside = loaded.centers, 0
     apart = ((z[:, None] - centers[None, :, : z.shape[1]]) ** 2).sum(axis=2)
     for row, cell in zip(z, apart.argmin(axis=1), strict=True):
         mu = centers[cell]

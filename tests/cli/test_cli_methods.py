@@ -126,17 +126,6 @@ def test_memory_is_checked_again_for_the_actual_cluster_sizes(task):
         wanted = replace(wanted, memory=refused.value.needed)
 
 
-@pytest.mark.parametrize("words", [["--task", "ridge"], ["--task", "svc", "-c", "2"]])
-def test_the_same_bytes_for_any_number_of_threads(words, tmp_path):
-    """k-means, blocks and the solution, whatever number of threads BLAS and OpenMP would use by default."""
-    words = ["meka", BREAST, *words, "--rank", "30", "--clusters", "4", "-q"]
-    # One thread of each library, as in all tests, and then more of them.
-    ran(*words, "-o", tmp_path / "m1", "-j", "1")
-    environment = {**os.environ, "OMP_NUM_THREADS": "5", "OPENBLAS_NUM_THREADS": "5"}
-    subprocess.run([PROGRAM, *words, "-o", tmp_path / "m3", "-j", "3"], check=True, env=environment)
-    assert (tmp_path / "m1").read_bytes() == (tmp_path / "m3").read_bytes()
-
-
 @pytest.mark.parametrize("text", ["1\n2\n1\n", "1 1:1\n2 1:1\n1 1:1\n2 1:1\n", "2 3:1\n1 1:2\n"])
 def test_tiny_data(text, tmp_path):
     """No features, one point only, fewer rows than clusters."""

@@ -78,6 +78,7 @@ def test_selected_columns(tmp_path):
     answer = package.predict(fast, data("breast.test"), certify=True, no_fallback=True)
     assert read(out).schema.types == [pa.int64(), pa.bool_(), pa.float64()]
     assert read(out).column_names == ["label", "certified", "error_bound"]
+    assert np.array_equal(read(out)["certified"], answer.certified)
     assert np.array_equal(read(out)["error_bound"], answer.error_bounds)
     ran("predict", "-q", "-b", "1", data("iris.test"), IRIS, out)
     labels = [f"probability {x:g}" for x in package.load_model(IRIS).head.labels]
@@ -219,12 +220,3 @@ def test_a_file_with_other_names_is_an_error(tmp_path):
     # A table with too few columns does not set the order for the others.
     ran(*WORDS, tmp_path / "out2", IRIS, fewer, first, status=2)
     assert [path.name for path in (tmp_path / "out2").glob("*.parquet")] == ["a.parquet"]
-
-
-def test_a_remark_for_a_single_table(tmp_path):
-    path = write(tmp_path / "a.parquet", table())
-    words = ("predict", "--unlabelled", "--keep", "id", path, IRIS, tmp_path / "out.csv")
-    assert f"svmfast: {REMARK.format(path)}" in ran(*words).stderr.decode().splitlines()
-    assert ran(*words, "-q").stderr == b""
-    assert b"their order" not in ran(*words, "--features", "w,x,y,z").stderr
-    assert REMARK.format(path) in report(*words)["notes"]

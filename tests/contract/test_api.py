@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import click
 import numpy as np
 import pytest
-from program import ROOT, data, model, svmfast
+from program import ROOT, data, model
 
 import svmfast as package
 from svmfast.cli.command import click_command
@@ -22,44 +22,6 @@ from svmfast.errors import OptionError, WrongTypeError
 from svmfast.formats.model_files import model_bytes
 from svmfast.options import Bounded, made, option, options_of
 from svmfast.values import Real
-
-
-def columns(*words):
-    done = svmfast("predict", "-q", *words)
-    assert done.returncode == 0, done.stderr
-    return [line.split() for line in done.stdout.decode().splitlines()]
-
-
-@pytest.fixture(scope="module")
-def fast(tmp_path_factory):
-    path = tmp_path_factory.mktemp("api") / "fast"
-    done = svmfast("approximate", model("breast_c_rbf"), "-o", path, "--order", "1", "--embed-exact")
-    assert done.returncode == 0
-    return path
-
-
-@pytest.mark.parametrize("tolerance", [None, 0.5])
-def test_certified_rows_are_those_of_the_command(fast, tolerance):
-    rows = package.read_svmlight(data("breast.test"))
-    predicted = package.predict(fast, rows, certify=True, tolerance=tolerance)
-    words = () if tolerance is None else ("--tolerance", str(tolerance))
-    expected = columns(data("breast.test"), fast, "--certify", "--no-fallback", *words)[1:]
-    assert ["yes" if row else "no" for row in predicted.certified] == [line[1] for line in expected]
-    assert 0 < predicted.certified.sum() < len(rows)
-    np.testing.assert_allclose(predicted.error_bounds, [float(line[2]) for line in expected], rtol=3e-5)
-
-
-def test_with_exact_every_label_is_the_exact_models(fast):
-    rows, original = package.read_svmlight(data("breast.test")), model("breast_c_rbf")
-    exact = package.load_model(original)
-    loaded = package.load_model(fast)
-    expected = package.predict(exact, rows)
-    assert (package.predict(fast, rows, no_fallback=True).decisions != expected.decisions).all()
-    for given in (original, exact, loaded.embedded_exact, None):
-        answers = package.predict(loaded, rows, exact=given)
-        assert (answers.predicted == expected.predicted).all()
-        kept = ~answers.certified
-        assert (answers.decisions[kept] == expected.decisions[kept]).all()
 
 
 def test_regression_needs_a_tolerance():

@@ -143,19 +143,14 @@ def test_errors_are_passed_between_processes(kind):
         assert vars(again) == vars(error)
 
 
-@pytest.fixture(scope="module")
-def models():
-    return {name: make() for name, make in EXAMPLES.items()}
-
-
-def test_every_kind_has_an_example(models):
-    assert {model.kind for model in models.values()} == {"libsvm", *KINDS}
+def test_every_kind_has_an_example():
+    assert {fresh(name).kind for name in NAMES} == {"libsvm", *KINDS}
     assert all(model_class(kind).kind == kind for kind in KINDS)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_answer_depends_on_the_row_alone_and_not_on_threads(name, models):
-    model = models[name]
+def test_an_answer_depends_on_the_row_alone_and_not_on_threads(name):
+    model = fresh(name)
     rows, loaded = rows_for(model), open_model(model_bytes(model)).model
     assert (type(loaded), model_bytes(loaded)) == (type(model), model_bytes(model))
     values = loaded.decision_values(rows)

@@ -9,6 +9,7 @@ import pytest
 from meaning import FROZEN
 from sealing import START, packed, resealed, unpacked
 
+from svmfast.display import shown
 from svmfast.errors import FileAccessError, ModelContentError, ModelFormatError
 from svmfast.formats.container import MAJOR, MINOR, container_bytes, parse_model
 from svmfast.formats.detect import detect, file_kind
@@ -88,7 +89,10 @@ PARTS = [
     ({"head": [["long"]]}, "head: not an object ('list'); expected one"),
     ({"coefficients": {"dtype": "float64", "shape": [2**30]}}, "coefficients: 8,589,934,592 bytes, but"),
     ({"provenance": {"time": "12:00"}}, "provenance: unknown name ('time'); expected "),
-    ({"provenance": {"seed": "\x07"}}, "seed: not storable ('\\x07'); expected one line of printable"),
+    *(
+        ({"provenance": {"seed": text}}, f"seed: not storable ('{shown(text)}'); expected one line of")
+        for text in ("\x1b[2J", "\x07", "a\rb", "\u202e", "\x9b")  # which could act on a terminal
+    ),
     ({"embedded_exact": b"svm_type One_class\n"}, "<bytes>:1: unknown svm_type ('One_class')"),
     ({"embedded_exact": {"kind": "libsvm", "bytes": -1}}, "embedded_exact: -1 bytes, but only 0 follow"),
     ({"embedded_exact": unpacked(TEXT)}, "embedded_exact: a model of kind polynomial; expected Kernel"),
