@@ -105,8 +105,8 @@ def plausible_and_odd(option):
         ends = [*(end + step for end in (kind.least, kind.most) for step in (-1, 0, 1)), *WHOLES]
         if flags & WORK:
             likely, ends = [n for n in likely if n < 12], [n for n in ends if n < 12 or n > kind.most]
-        auto = ["auto"] * 3 if isinstance(kind, values.WholeOrAuto) else []
-        return [*map(str, likely), *auto], list(map(str, ends))
+        words = [*kind.words] * 3 if isinstance(kind, values.WholeOr) else []
+        return [*map(str, likely), *words], list(map(str, ends))
     if flags & WORK:
         return ("0.2", "1", "2", "6"), ("1e-9", "0", "-1", "2147483648", "1e300")
     assert isinstance(kind, values.Real), f"no values for the kind {type(kind).__name__}; add them here"
