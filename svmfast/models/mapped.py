@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -44,7 +44,7 @@ class MappedModel(Cacheless, Model):
         check_width("n_features", self.n_features)
         columns, d = self.features, len(self.features)
         in_range = columns.ndim == 1 and bool(((columns >= 0) & (columns < self.n_features)).all())
-        ascending = in_range and bool((columns[1:] > columns[:-1]).all())
+        ascending = in_range and d > 0 and bool((columns[1:] > columns[:-1]).all())
         expect("features", ascending, "not columns of rows", "ascending columns from 0, below n_features")
         r = max(1, self.model.n_features)
         holds = self.map.ndim == 2 and len(self.map) >= r and self.map.shape[1] == d
@@ -75,14 +75,13 @@ class MappedModel(Cacheless, Model):
             None,
         )
 
-    def _mapped(self, rows: Rows, threads: int) -> list[Rows]:
-        try:
-            return [
-                Rows.from_dense(self._native.values(rows[at : at + _BLOCK], False, None, threads)[0])
-                for at in range(0, max(1, len(rows)), _BLOCK)
-            ]
-        except OverflowError as error:
-            raise NotFiniteError("a mapped row leaves the range of floating point") from error
+    def _mapped(self, rows: Rows, threads: int) -> Iterator[Rows]:
+        for at in range(0, max(1, len(rows)), _BLOCK):
+            try:
+                mapped = self._native.values(rows[at : at + _BLOCK], False, None, threads)[0]
+            except OverflowError as error:
+                raise NotFiniteError("a mapped row leaves the range of floating point") from error
+            yield Rows.from_dense(mapped)
 
     def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
         """Compute the expansion's decision values of the mapped rows, ``(n, p)``."""

@@ -15,8 +15,9 @@ from rbf_models import rbf_model
 from read_fixtures import exact, predicted, rows
 
 import svmfast as package
-from svmfast.errors import MemoryLimitError, NegativeAnswerError
+from svmfast.errors import MemoryLimitError, NegativeAnswerError, UnsupportedError
 from svmfast.formats.model_files import load_model, model_bytes, open_model
+from svmfast.kernels import Kernel
 from svmfast.methods.common.error_statement import labels_differing
 from svmfast.methods.common.row_sample import RowSample
 from svmfast.methods.compress import CompressOptions
@@ -133,21 +134,38 @@ def test_a_metric_gives_the_labels_of_the_exact_model_with_fewer_numbers(k):
         np.testing.assert_allclose(made.decision_values(test), twin, atol=1e-10)
 
 
-def test_auto_has_no_metric_where_a_map_takes_the_bytes_or_the_kernel_has_no_distances():
-    for name, first, options in (
-        ("digits_c_rbf_prob", "digits", CompressOptions(max_flash=2000, metric="auto")),
-        ("iris_c_linear", "iris", CompressOptions(sv=8, metric="auto")),
+def test_auto_has_no_metric_where_a_map_takes_the_bytes_or_the_memory_or_the_kernel_has_none():
+    digits, huge = exact("digits_c_rbf_prob"), Kernel("rbf", 1e70)
+    for before, first, options in (
+        (digits, "digits", CompressOptions(max_flash=2000)),
+        (digits, "digits", CompressOptions(memory=1_000_000, start="kmeans")),
+        (replace(digits, kernel=huge), "digits", CompressOptions()),
+        (exact("iris_c_linear"), "iris", CompressOptions()),
     ):
-        compressor = Compressor(exact(name), *rows(f"{first}.train"), replace(options, iterations=2))
-        assert compressor.compress(10)[1].metric is None
+        options = replace(options, iterations=2, metric="auto")
+        _, report = Compressor(before, *rows(f"{first}.train"), options).compress(10, limit=options.max_flash)
+        assert report.metric is None
+    with pytest.raises(UnsupportedError, match=r"an rbf kernel with gamma 1e\+70; leave `metric` out$"):
+        Compressor(replace(digits, kernel=huge), options=CompressOptions(metric=2))
 
 
-@pytest.mark.parametrize("metric", ["none", "auto", "16"])
-def test_max_flash_limits_the_tables_in_c(metric, tmp_path):
+@pytest.mark.parametrize(
+    "size", ["24k --metric none", "24k --metric auto", "24k --metric 16", "3k --metric auto"]
+)
+def test_max_flash_limits_the_tables_in_c(size, tmp_path):
     words = ("compress", model("digits_c_rbf_prob"), "--data", data("digits.train"), "-o", tmp_path / "m")
-    found = command.report(*words, *f"--max-flash 24k --metric {metric} --iterations 20 --rows 600".split())
-    assert 0.8 * 24 * 1024 < found["table_bytes"] <= 24 * 1024
+    found = command.report(*words, *f"--max-flash {size} --iterations 20 --rows 600".split())
+    limit = 1024 * int(size.split("k")[0])
+    assert 0.8 * limit < found["table_bytes"] <= limit
     assert package.export(tmp_path / "m", "c").report.table_bytes == found["table_bytes"]
+
+
+def test_max_bytes_holds_where_dense_vectors_would_not_fit():
+    """Ten take 13 kB; with a metric, fewer vectors than the first try has."""
+    given = exact("digits_c_rbf_prob"), rows("digits.train")[0]
+    made, report = package.compress(*given, max_bytes=12_288, metric=4, iterations=3)
+    assert 0.9 * 12_288 < len(model_bytes(made)) <= 12_288
+    assert len(report.sizes_tried) > 1
 
 
 def test_lars_starts_only_where_its_matrices_are_small(monkeypatch):

@@ -62,7 +62,8 @@ class CompressOptions(Seeded, Bounded):
         WholeOr("none", "auto", "full"),
         "Learn a linear map of the rows, and keep vectors in its coordinates, of which fewer suffice (rbf): "
         "N coordinates, or full, as many as columns. auto tries several numbers and no map, and keeps what "
-        "is best on held-out rows. With a map, the model is a file of svmfast, not of LIBSVM.",
+        "is best on held-out rows (no map for more than 2,000 columns, or where it exceeds `memory`). With a "
+        "map, the model is a file of svmfast, not of LIBSVM.",
     )
     select_only: bool = option(False, Switch(), "Do not move the initial vectors (the baseline).")
     iterations: int = option(800, Whole(0), "Maximum number of L-BFGS steps.")

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast.caches import cached
 from svmfast.errors import MemoryLimitError, NothingFitsError, UnsupportedError
 from svmfast.methods.common.error_statement import refit_probabilities
 from svmfast.methods.common.row_sample import RowSample
@@ -31,7 +32,14 @@ from svmfast.methods.compress.data_split import (
     target,
 )
 from svmfast.methods.compress.landmark_start import lars_bytes, start_vectors
-from svmfast.methods.compress.metric import DENSE_SHARE, Metric, has_metric, initial_metrics, matrix_of
+from svmfast.methods.compress.metric import (
+    DENSE_SHARE,
+    Metric,
+    has_center,
+    has_metric,
+    initial_metrics,
+    matrix_of,
+)
 from svmfast.methods.compress.reduced_set import (
     ROUND,
     Optimized,
@@ -119,12 +127,14 @@ def vectors_for(model: KernelExpansion, options: CompressOptions, *, from_data: 
         return n  # a linear kernel needs the sums of all; the search may need up to half of the vectors
     size = options.sv or round((options.ratio or 0) * n)
     if limit := options.max_bytes or options.max_flash:
-        size = limit // bytes_each(options, model.n_features, len(model.sv_coef))
+        rank = min(RANKS) if options.metric == "auto" else options.metric
+        width = min(model.n_features, rank) if isinstance(rank, int) else model.n_features
+        size = limit // bytes_each(options, width, len(model.sv_coef))
     return max(LEAST_DRAWN if from_data else ENOUGH_ROWS, DRAWN_FOR_EACH * size)
 
 
-#: Ranks of metrics that ``auto`` tries, and the most columns for which it tries all.
-RANKS, MOST_FULL = (8, 16, 24, 32), 64
+#: Ranks of metrics that ``auto`` tries, the most columns for which it tries all, and for which it tries any.
+RANKS, MOST_FULL, MOST_COLUMNS = (8, 16, 24, 32), 64, 2000
 #: Iterations after which ``auto`` compares its starts.
 PROBE_ITERATIONS = 60
 #: LARS squares a Gram matrix, which takes minutes for a class with more support vectors than this.
@@ -156,10 +166,14 @@ class Compressor:
             )
         if not len(model.sv) or not model.head.n_functions:
             raise UnsupportedError("the model has no support vectors", "there is nothing to compress")
-        if self.options.metric not in ("none", "auto") and not has_metric(model.kernel):
-            raise UnsupportedError(
-                f"no metric is learned for a {model.kernel.kind} kernel", "leave `metric` out"
+        asked, kernel = self.options.metric not in ("none", "auto"), model.kernel
+        if asked and not has_metric(kernel):
+            which = (
+                f"an rbf kernel with gamma {kernel.gamma:g}"
+                if kernel.kind == "rbf"
+                else f"a {kernel.kind} kernel"
             )
+            raise UnsupportedError(f"no metric is learned for {which}", "leave `metric` out")
         self._notes: list[str] = []
         #: The only starts still to try.
         self._settled: list[Start] = []
@@ -185,6 +199,10 @@ class Compressor:
             )
         scale = scale_of(model, split.fit.exact)
         self.fit = target(model, split, split.fit, scale, threads)
+        if asked and not has_center(self.fit):
+            raise UnsupportedError(
+                "no metric is learned for rows without columns or of huge numbers", "leave `metric` out"
+            )
         self.choosing = split.with_frequent(split.choose)
         self.choose = target(model, split, self.choosing, scale, threads)
 
@@ -194,14 +212,23 @@ class Compressor:
         sizes = class_sizes(self.model)
         return 1 if len(sizes) == 1 else int(np.count_nonzero(sizes))
 
-    def compress(self, count: int, *, progress: Progress = silent) -> tuple[Compressed, CompressReport]:
-        """Make a model of `count` support vectors (below the model's own number) and its report."""
+    @cached
+    def _metrics(self) -> list[Metric]:
+        return initial_metrics(self.fit, self.split, self.options.seed)
+
+    def compress(
+        self, count: int, *, limit: int | None = None, progress: Progress = silent
+    ) -> tuple[Compressed, CompressReport]:
+        """Make a model of `count` support vectors (below the model's own number) and its report.
+
+        With a `limit` on bytes, each start has as many vectors as are estimated to take them.
+        """
         notes = list(self._notes)
         if count < self.smallest:
             raise NothingFitsError(
                 f"{count} support vectors are too few for {self.smallest} classes, which need one each"
             )
-        reduced, how = self._find(count, progress)
+        reduced, how = self._find(count, progress, limit)
         compressed = as_model(
             self.model, self.split.columns, self._with_best_coefficients(reduced), self._origin
         )
@@ -229,7 +256,9 @@ class Compressor:
             notes=tuple(notes),
         )
 
-    def _find(self, count: int, progress: Progress) -> tuple[ReducedSet, dict[str, Any]]:
+    def _find(
+        self, count: int, progress: Progress, limit: int | None = None
+    ) -> tuple[ReducedSet, dict[str, Any]]:
         """Find `count` vectors: the sums of a linear kernel, or the best start, usually optimized.
 
         With them come the figures of the report that say how. Several starts are optimized for a few
@@ -238,18 +267,15 @@ class Compressor:
         sums = collapsed(self.model, self.split, count)
         if sums is not None:
             return sums, {"method": "collapse", "start": "collapse", "stopped": "exact"}
-        limit = self.options.iterations
+        most = self.options.iterations
         tried: dict[Start, ReducedSet] = {}
-        for name, rank in self._settled or self._starts():
+        for (name, rank), size in self._sized_starts(count, limit):
             shown = f"{name} start" if rank is None else f"metric of {rank} coordinates"
             progress(0, None, shown)
-            size = self._count_for(rank, count)
-            if not size:
-                continue
             self._check_memory(size, rank)
             sizes = allocate(size, class_sizes(self.model))
             tried[name, rank] = self._start(name, sizes) if rank is None else self._mapped_start(rank, sizes)
-        spent = min(PROBE_ITERATIONS, limit) if len(tried) > 1 and not self.options.select_only else 0
+        spent = min(PROBE_ITERATIONS, most) if len(tried) > 1 and not self.options.select_only else 0
         if spent:
             tried = {key: self._moved(start, spent, progress).reduced for key, start in tried.items()}
         best = list(tried)[self._best(list(tried.values()))]
@@ -258,37 +284,52 @@ class Compressor:
             return tried[best], {"method": "selection", "stopped": "not moved", **start}
         if self.options.max_bytes or self.options.max_flash:  # the others of the search have about this size
             self._settled = [best] if self.options.metric == "auto" else []
-        moved = self._moved(tried[best], limit - spent, progress)
+        moved = self._moved(tried[best], most - spent, progress)
         how = {"method": "reduced set", "iterations": spent + moved.iterations, "stopped": moved.stopped}
         return moved.reduced, {**how, **start}
 
     def _moved(self, start: ReducedSet, iterations: int, progress: Progress) -> Optimized:
         return optimize(self.fit, start, self.choose, max_iterations=iterations, progress=progress)
 
+    def _sized_starts(self, count: int, limit: int | None) -> list[tuple[Start, int]]:
+        """The starts to try, and their numbers of vectors; only those within the limits, if there are any."""
+        found = [
+            (start, count if limit is None else self._count_for(start[1], limit))
+            for start in self._settled or self._starts()
+        ]
+        within = [
+            ((name, rank), size)
+            for (name, rank), size in found
+            if size >= self.smallest and self._memory(size, rank) <= self.options.memory
+        ]
+        return within or [(start, max(size, self.smallest)) for start, size in found[:1]]
+
     def _starts(self) -> list[Start]:
         """The starts to try."""
         asked, d = self.options.metric, self.split.width
         ranks = [d] if asked == "full" else [min(asked, d)] if isinstance(asked, int) else []
         own: list[Start] = [] if ranks else [(name, None) for name in self._start_names()]
-        if asked == "auto" and has_metric(self.model.kernel):
+        if asked == "auto" and d <= MOST_COLUMNS and has_metric(self.model.kernel) and has_center(self.fit):
             ranks = [r for r in RANKS if r < d] + [d] * (d <= MOST_FULL)
         return [*own, *(("kmeans", rank) for rank in ranks)]
 
-    def _count_for(self, rank: int | None, count: int) -> int:
-        """How many vectors with a metric take as many bytes as `count` without, if bytes are limited."""
-        options, d, functions = self.options, self.split.width, len(self.model.sv_coef)
-        if rank is None or not (options.max_bytes or options.max_flash):
-            return count
-        left = count * bytes_each(options, d, functions) - 4 * d * (rank + (1 if options.max_flash else 3))
-        most = min(len(self.model.sv) - 1, len(self.split.sv))
-        found = min(most, left // bytes_each(options, rank, functions))
-        # None if the map takes all of them, and others can be tried.
-        return found if found >= self.smallest else 0 if options.metric == "auto" else self.smallest
+    def map_bytes(self, rank: int | None) -> int:
+        """The bytes of a map, its center and, in a file, its columns."""
+        return 0 if rank is None else 4 * self.split.width * (rank + (1 if self.options.max_flash else 3))
+
+    @property
+    def largest(self) -> int:
+        """The most support vectors of a compressed model."""
+        return min(len(self.model.sv) - 1, len(self.split.sv))
+
+    def _count_for(self, rank: int | None, limit: int) -> int:
+        """About how many vectors take `limit` bytes; below 0 if a map takes more."""
+        each = bytes_each(self.options, rank or self.split.width, len(self.model.sv_coef))
+        return min(self.largest, (limit - self.map_bytes(rank)) // each)
 
     def _mapped_start(self, rank: int, sizes: NDArray[np.int64]) -> ReducedSet:
         """The best start with a metric of this rank."""
-        metrics = initial_metrics(self.fit, self.split, rank, self.options.seed)
-        starts = [self._start("kmeans", sizes, metric) for metric in metrics]
+        starts = [self._start("kmeans", sizes, metric.of_rank(rank)) for metric in self._metrics]
         return starts[self._best(starts)]
 
     def _best(self, starts: Sequence[ReducedSet]) -> int:
@@ -355,12 +396,7 @@ class Compressor:
                 self.options.memory,
                 "raise `memory`, or start from kmeans",
             )
-        rows, d = self.split.fit.rows, self.split.width
-        numbers = count * ((rank or d) + self.model.sv_coef.shape[0]) + (rank or 0) * d
-        # L-BFGS keeps 2 x 20 corrections; there are 16 partial sums and a few working copies.
-        needed = 8 * (numbers * 64 + rows.nnz * 2 + self.fit.values.size * 6)
-        if rank is not None:  # mapped rows, dense rows, squares of the columns
-            needed += 8 * (4 * len(rows) * rank + len(rows) * d * (rows.density > DENSE_SHARE) + 4 * d * d)
+        needed = self._memory(count, rank)
         if needed > self.options.memory:
             raise MemoryLimitError(
                 f"moving {count:,} vectors of {self.split.width:,} features",
@@ -368,3 +404,13 @@ class Compressor:
                 self.options.memory,
                 "raise `memory`, ask for fewer vectors, or use fewer rows of data (`rows`)",
             )
+
+    def _memory(self, count: int, rank: int | None) -> int:
+        rows, d = self.split.fit.rows, self.split.width
+        numbers = count * ((rank or d) + self.model.sv_coef.shape[0]) + (rank or 0) * d
+        # L-BFGS keeps 2 x 20 corrections; there are 16 partial sums and a few working copies.
+        needed = 8 * (numbers * 64 + rows.nnz * 2 + self.fit.values.size * 6)
+        if rank is not None:  # mapped rows, dense rows and vectors, squares of the columns
+            needed += 8 * (4 * len(rows) * rank + len(rows) * d * (rows.density > DENSE_SHARE))
+            needed += 8 * (2 * len(self.split.sv) * d + 7 * d * d)
+        return int(needed)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from svmfast.class_scores import KeptLabels, class_scores
+from svmfast.display import count
 from svmfast.figures import Figures, figure
 from svmfast.methods.common.error_statement import ErrorStatement
 from svmfast.methods.compress.data_split import Answered, DataSplit
@@ -66,7 +67,7 @@ class CompressReport(Figures):
         if self.table_bytes is not None:
             lines.append(f"tables in C  {self.table_bytes:,} bytes")
         if self.metric is not None:
-            lines.append(f"metric       a linear map to {self.metric:,} coordinates")
+            lines.append(f"metric       a linear map to {coordinates(self.metric)}")
         if self.vectors_used < n:
             lines.append(f"sample       {self.vectors_used:,} of the {n:,} support vectors")
         lines.append(f"rows         {self.rows_fitted:,} fitted, {self.rows_choosing:,} for choices")
@@ -83,6 +84,10 @@ class CompressReport(Figures):
             tried = ", ".join(f"{size:,}: {value:.2%}" for size, value in self.sizes_tried)
             lines.append(f"sizes tried  {tried} (difference on the {self.rows_choosing:,} rows for choices)")
         return lines
+
+
+def coordinates(rank: int) -> str:
+    return count(rank, "coordinate")
 
 
 def compared(

@@ -15,7 +15,7 @@ from svmfast.methods.common.error_statement import ErrorStatement
 from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.compressor import Compressed, Compressor, bytes_each
 from svmfast.methods.compress.metric import has_metric
-from svmfast.methods.compress.report import CompressReport
+from svmfast.methods.compress.report import CompressReport, coordinates
 from svmfast.methods.method import Inputs, Outcome, Setting
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
@@ -168,16 +168,20 @@ def _search_difference(
 
 
 def _search_bytes(compressor: Compressor, limit: int, size_of: SizeOf, progress: Progress) -> Found:
-    """Find the most support vectors whose file has at most `limit` bytes."""
-    smallest = compressor.smallest
-    most = min(len(compressor.model.sv) - 1, len(compressor.split.sv))
+    """Find the most support vectors whose file has at most `limit` bytes.
+
+    The first try settles the metric.
+    """
+    smallest, most = compressor.smallest, compressor.largest
     tried: dict[int, Made] = {}
     each = bytes_each(compressor.options, compressor.split.width, len(compressor.model.sv_coef))
     size = max(smallest, min(limit // each, most))
     fits, too_large = 0, most + 1
-    for _ in range(_BYTE_TRIES):
-        made, report = tried[size] = compressor.compress(size, progress=progress)
-        used, count = size_of(made), report.support_vectors
+    for left in reversed(range(_BYTE_TRIES)):
+        found = compressor.compress(size, limit=None if tried else limit, progress=progress)
+        used, report = size_of(found[0]), found[1]
+        size = report.support_vectors
+        tried[size] = found
         if used <= limit:
             fits = size
             if used >= _BYTES_USED * limit:
@@ -185,17 +189,19 @@ def _search_bytes(compressor: Compressor, limit: int, size_of: SizeOf, progress:
         else:
             too_large = size
             if size == smallest:
-                raise NothingFitsError(
-                    f"{count} dense support vector{'s take' if count > 1 else ' takes'} {used:,} bytes, "
-                    f"more than {limit:,}",
-                    "allow more",
-                )
-        guess = round(size * limit / used * (0.99 if used <= limit else 0.97))
+                what = f"{size} dense support vector{'s' * (size > 1)}"
+                if report.metric is not None:
+                    what += f" and a map to {coordinates(report.metric)}"
+                takes = "takes" if size == 1 and report.metric is None else "take"
+                raise NothingFitsError(f"{what} {takes} {used:,} bytes, more than {limit:,}", "allow more")
+        fixed = compressor.map_bytes(report.metric)
+        fixed *= fixed < min(limit, used)
+        guess = round(size * (limit - fixed) / (used - fixed) * (0.99 if used <= limit else 0.97))
         size = max(fits + 1, smallest, min(guess, too_large - 1))
+        if left == 1 and not fits:
+            size = smallest
         if size >= too_large or size in tried:
             break
-    if not fits:
-        return _closest(tried)
     made, report = tried[fits]
     return Found(made, _with_tries(report, tried))
 
