@@ -177,8 +177,9 @@ inline void weigh(const Expansion &e, std::size_t panel, const vd (&k)[rows][NV]
     }
 }
 
+// (Not inlined: beside others its sums leave their registers.)
 template <KernelKind kind>
-void dense_rows(MappedBlock &b, const std::vector<std::uint32_t> &which) {
+__attribute__((noinline)) void dense_rows(MappedBlock &b, const std::vector<std::uint32_t> &which) {
     const Expansion &e = b.e;
     const std::size_t d = e.active.size();
     const std::size_t tiles = divide_up(which.size(), ROWS);
