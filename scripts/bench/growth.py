@@ -115,17 +115,14 @@ def grown(bench, axis):
                 slow.add(name)
     for name, points in found.items():
         sizes, seconds, peaks = zip(*points, strict=True)
-        power = slope(sizes, seconds)
         ends = [f"{sizes[0]:,}", f"{sizes[-1]:,}", f"{seconds[0]:.2f}", f"{seconds[-1]:.2f}"]
         memory = [f"{peaks[0] / 1e6:.0f}", f"{peaks[-1] / 1e6:.0f}"]
-        shown = "-" if power is None or seconds[-1] - seconds[0] < 1 else f"{power:.2f}"
+        shown = "-" if seconds[-1] - seconds[0] < 1 else f"{slope(sizes, seconds):.2f}"
         yield [axis, name, *ends, *memory, shown]
 
 
 def slope(sizes, values):
     """Return the exponent of growth over the upper half of the sizes (at least two)."""
-    if len(sizes) < 2:
-        return None
     keep = max(2, (len(sizes) + 1) // 2)
     return float(np.polyfit(np.log(sizes[-keep:]), np.log(values[-keep:]), 1)[0])
 

@@ -7,26 +7,23 @@ like are escapes. A refusal prints one line on stderr and nothing else, leaves n
 message `...` stands for any text.
 """
 
-import csv
 import re
 import shlex
 import shutil
 import subprocess
 
 import pytest
-from program import FIXTURES, PROGRAM, ROOT
+from program import FIXTURES, PROGRAM, ROOT, cells_of
 
 from svmfast.cli.main import commands, run
 
-TABLE = ROOT / "tests" / "refusals.tsv"
 LINKS = {
     **{name: FIXTURES / name for name in ("data", "models", "frozen", "estimators")},
     "attacks": ROOT / "tests" / "robustness" / "attacks",
 }
 COPIES = {"D": FIXTURES / "data/iris.test", "M": FIXTURES / "models/iris_c_poly3.model"}
-with TABLE.open(newline="") as file:
-    #: The command, its status, its message, and the content of the file `typed`.
-    LINES = [(*row, "")[:4] for row in csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)][1:]
+#: The command, its status, its message, and the content of the file `typed`.
+LINES = [(*row, "")[:4] for row in cells_of(ROOT / "tests" / "refusals.tsv")[1:]]
 COLUMNS = ("command", "status", "message", "typed")
 
 

@@ -1,6 +1,5 @@
 """The candidates of ``svmfast frontier``: plan, turns, and records, which if damaged are made again."""
 
-import csv
 import hashlib
 import json
 import os
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from frontier_runs import BREAST, TEST, frontier
-from program import data, model
+from program import cells_of, data, model
 
 from svmfast.cli.main import run
 from svmfast.errors import OptionError
@@ -44,8 +43,7 @@ def candidates(names):
     return [CandidateCommand(name, method, int(level), ()) for name, method, level in parts]
 
 
-with Path(__file__).with_name("shared_time.tsv").open(newline="") as table:
-    SHARED = list(csv.reader(table, delimiter="\t", quoting=csv.QUOTE_NONE))
+SHARED = cells_of(Path(__file__).with_name("shared_time.tsv"))
 
 
 @pytest.mark.parametrize(SHARED[0], SHARED[1:])

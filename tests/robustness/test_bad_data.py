@@ -4,7 +4,6 @@ Most of them crash or mislead one of LIBSVM, scikit-learn, LIBSVM's Python reade
 the names describe the fault.
 """
 
-import csv
 import math
 import re
 from itertools import pairwise
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from program import cells_of
 from reading import arguments
 
 from svmfast import errors as e
@@ -31,15 +31,10 @@ KINDS = {
 }
 
 
-def rows_of(table):
-    with table.open(encoding="utf-8", newline="") as file:
-        return list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))[1:]
-
-
 #: Files, with options and the message after the path.
 REFUSED = [
     (name, {word.removeprefix("un"): not word.startswith("un") for word in words.split()}, message)
-    for name, words, message in rows_of(BAD / "data.tsv")
+    for name, words, message in cells_of(BAD / "data.tsv")[1:]
 ]
 TWO = [1.0, -1.0], [{1: 0.5, 2: 1.0}, {2: 1.0}]
 #: file: options, labels, rows as {index: value}, notes
@@ -123,7 +118,7 @@ def test_precomputed_is_only_read_as_such():
             read_svmlight(DATA / name)
 
 
-MODELS = rows_of(BAD / "models" / "EXPECTED.tsv")
+MODELS = cells_of(BAD / "models" / "EXPECTED.tsv")[1:]
 
 
 @pytest.mark.parametrize(("name", "message"), MODELS, ids=lambda cell: cell.split(".")[0])

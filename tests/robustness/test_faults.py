@@ -133,13 +133,6 @@ main.console()
 """
 
 
-@pytest.mark.parametrize(("number", "status"), STATUS)
-def test_a_signal_that_compiled_code_turns_into_an_error(number, status):
-    code = STOPPED.format(number=int(number))
-    done = subprocess.run([sys.executable, "-c", code, "info"], capture_output=True, timeout=60 * PATIENCE)
-    assert (done.returncode, done.stdout, done.stderr) == (status, b"", b"")
-
-
 #: The signal comes while one of our modules is looked for, in code that makes an error of it.
 LOADING = """
 import os, sys
@@ -159,11 +152,14 @@ plain.console()
 """
 
 
-@pytest.mark.parametrize("place", ["svmfast._core", "svmfast.cli.main"])
-@pytest.mark.parametrize(("number", "status"), STATUS[:2])
-def test_a_signal_while_a_module_is_loaded(place, number, status):
-    code = LOADING.format(place=place, number=int(number))
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60 * PATIENCE)
+TURNED = [(STOPPED, "", *one) for one in STATUS]
+TURNED += [(LOADING, place, *one) for place in ("svmfast._core", "svmfast.cli.main") for one in STATUS[:2]]
+
+
+@pytest.mark.parametrize(("code", "place", "number", "status"), TURNED)
+def test_a_signal_that_becomes_an_error(code, place, number, status):
+    words = [sys.executable, "-c", code.format(place=place, number=int(number)), "info"]
+    done = subprocess.run(words, capture_output=True, timeout=60 * PATIENCE)
     assert (done.returncode, done.stdout, done.stderr) == (status, b"", b"")
 
 

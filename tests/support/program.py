@@ -74,9 +74,14 @@ def model(name):
     return FIXTURES / "models" / f"{name}.model"
 
 
+def cells_of(path):
+    """The cells of every line of a file."""
+    return [line.split("\t") for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+
+
 def lines_of(table):
     """The command lines of a table in tests/commands.tsv, by their names, or by themselves."""
-    rows = [row.split("\t") for row in (ROOT / "tests" / "commands.tsv").read_text().splitlines()]
+    rows = cells_of(ROOT / "tests" / "commands.tsv")
     return {name or line: line for of, name, line in rows if of == table}
 
 

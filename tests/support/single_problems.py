@@ -1,10 +1,12 @@
 """Random expansions for single precision, and their values with fifty digits."""
 
-import mpmath
 import numpy as np
-from fifty_digits import kernel_values, mpf
+from fifty_digits import mpf
+from random_models import exact_sums
 
 from svmfast.kernels import DecisionEngine, Kernel
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.head import Head
 from svmfast.rows import Rows
 
 
@@ -59,22 +61,19 @@ class Problem:
 
     def fresh_engine(self, rho=None):
         """Return an engine of the present numbers, or of another rho."""
-        sizes = np.bincount(self.owner).astype(np.int64) if self.owner[-1] else None
-        rho = self.rho if rho is None else rho
-        return DecisionEngine(self.kernel, Rows.from_dense(self.sv), self.coef, rho, sizes)
+        found = self.expansion()
+        return DecisionEngine(self.kernel, found.sv, self.coef, self.rho if rho is None else rho, found.nr_sv)
+
+    def expansion(self):
+        """Return a model of the present numbers."""
+        head, sizes = Head("one_class"), None
+        if self.owner[-1]:
+            head, sizes = Head("c_svc", np.arange(self.owner[-1] + 1)), np.bincount(self.owner)
+        return KernelExpansion(head, self.kernel, Rows.from_dense(self.sv), self.coef, self.rho, sizes)
 
     def exactly(self, z):
         """Every decision value of a row, in 50 digits."""
-        kernel = kernel_values(self.kernel, np.pad(self.sv, ((0, 0), (0, len(z) - self.sv.shape[1]))), z)
-        out = []
-        for p, (i, j) in enumerate(self.pairs):
-            terms = [
-                mpf(float(self.coef[j - 1 if own == i and j > 0 else i, s])) * kernel[s]
-                for s, own in enumerate(self.owner)
-                if own in (i, j)
-            ]
-            out.append(mpmath.fsum(terms) - mpf(float(self.rho[p])))
-        return out
+        return exact_sums(self.expansion(), z[None])[0]
 
 
 def worst_error(problem, test):

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from meaning import FROZEN
+from program import model
 from sealing import START, packed, resealed, unpacked
 
 from svmfast.display import shown
@@ -17,7 +18,6 @@ from svmfast.formats.model_files import load_model, model_bytes, open_model
 from svmfast.models.base import KINDS
 from svmfast.models.sizes import check_sizes, check_tree, check_width, total_of
 
-FIXTURES = FROZEN.parent
 TEXT = (FROZEN / "1.0" / "polynomial_one_class.model").read_bytes()
 OWN = [p for p in sorted(FROZEN.glob("*/*.model")) if p.read_bytes().startswith(START)]
 
@@ -174,7 +174,7 @@ def test_the_kind_is_detected_by_the_first_word():
 
 
 def test_the_hash_is_that_of_the_unpacked_text(tmp_path):
-    text = (FIXTURES / "models" / "iris_c_linear.model").read_bytes()
+    text = model("iris_c_linear").read_bytes()
     (tmp_path / "m").write_bytes(gzip.compress(text))
     assert open_model(tmp_path / "m").sha256 == open_model(text).sha256 == hashlib.sha256(text).hexdigest()
     with pytest.raises(FileAccessError):

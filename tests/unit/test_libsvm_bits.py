@@ -212,13 +212,6 @@ def test_every_tier_of_equal_vectors(scale):
     assert (proven_signs(values, bounds) <= (np.abs(values - theirs) <= bounds)).all()
 
 
-def expansion(problem, classes):
-    head = Head("one_class") if classes == 1 else Head("c_svc", np.arange(classes))
-    sizes = None if classes == 1 else np.bincount(problem.owner).astype(np.int64)
-    vectors = Rows.from_dense(problem.sv)
-    return KernelExpansion(head, problem.kernel, vectors, problem.coef, problem.rho, sizes)
-
-
 def rounded_values(model, rows, tolerance=None, start=0):
     return first_proven(model.head, rows, model.attempts(tolerance, threads=1)[start:], tolerance)
 
@@ -230,7 +223,7 @@ def rounded_values(model, rows, tolerance=None, start=0):
 def test_values_are_within_their_bounds_in_fifty_digits(gamma, classes, start, tolerance):
     problem = Problem(classes, 60, 9, classes, gamma, 1.0, 1.0, False)
     rows = Rows.from_dense(problem.test)
-    made = expansion(problem, classes)
+    made = problem.expansion()
     found = rounded_values(made, rows, tolerance, start)
     libsvm = made.libsvm_values(rows)
     for z, value, bound, own in zip(problem.test, found.values, found.bounds, libsvm, strict=True):
@@ -281,7 +274,7 @@ def test_regression_is_within_its_tolerance_of_svm_predict(path, tolerance):
 def test_single_precision_is_not_tried_where_it_does_not_meet_the_tolerance(monkeypatch):
     """It would be done for nothing. Whether it is depends on the model alone, not on the other rows."""
     problem = Problem(1, 150, 9, 1, 0.1, 1.0, 1.0, True)
-    made, rows, asked = expansion(problem, 1), Rows.from_dense(problem.test), []
+    made, rows, asked = problem.expansion(), Rows.from_dense(problem.test), []
     sample = made.sv.take(np.arange(0, 150, 3))
     limit = float(np.sort(made._single(sample)[1][:, 0])[len(sample) // 4])
     for name in ("_single", "_double"):

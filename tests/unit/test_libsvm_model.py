@@ -4,13 +4,13 @@ import bz2
 import gzip
 import lzma
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from libsvm import svm as libsvm
+from program import FIXTURES
 
 from svmfast import _core
 from svmfast.errors import UnsupportedError
@@ -22,7 +22,7 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import Rows
 
-MODELS = Path(__file__).parents[2] / "fixtures" / "models"
+MODELS = FIXTURES / "models"
 # Written by hand, in an order or form that LIBSVM's writer does not use: writing them again changes the text.
 NOT_AS_LIBSVM_WRITES = {"crlf", "no_last_newline", "thunder_order_prob", "tie_votes_prob"}
 

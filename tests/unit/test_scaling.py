@@ -1,11 +1,10 @@
 """Scaling in front of a model: svm-scale's arithmetic and digits, offsets and factors, what files refuse."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from read_fixtures import exact
 from sealing import packed, unpacked
 
 import svmfast
@@ -13,14 +12,11 @@ from svmfast import errors
 from svmfast._core import ScalingMap, round_digits
 from svmfast.formats.model_files import load_model, model_bytes, open_model
 from svmfast.models.cascade import CascadeModel
-from svmfast.models.expansion import KernelExpansion
 from svmfast.models.scaled import ScaledModel, with_scaling
 from svmfast.models.scaling import Scaling, TargetRange
 from svmfast.rows import Rows
 
-MODELS = Path(__file__).parents[2] / "fixtures" / "models"
-EXACT = load_model(MODELS / "iris_c_rbf_prob.model")
-assert isinstance(EXACT, KernelExpansion)
+EXACT = exact("iris_c_rbf_prob")
 
 
 def printed(value, digits):
