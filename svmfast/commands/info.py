@@ -1,7 +1,7 @@
 """Describe FILE: a LIBSVM model, an svmfast model, or data.
 
 The kind is recognized by content. For a model, info prints the type, kernel and parameters, labels, names
-of classes and features, scaling, support vectors or arrays, provenance and size; a model inside another one,
+of classes and features, scaling, map, support vectors, provenance and size; a model inside another one,
 such as that of a cascade, follows indented. For data it prints rows, features, density, labels, ranges and
 the largest norm.
 """

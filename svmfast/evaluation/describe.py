@@ -64,7 +64,8 @@ class ModelDescription(Figures):
         "The exact model inside, its kernel and number of support vectors."
     )
     scaling: ScalingDescription | None = _some("The scaling in front of a model.")
-    model: Mapping[str, Any] | None = _some("The model that takes the scaled rows.")
+    map: list[int] | None = _some("Coordinates and columns of a linear map in front of a model.")
+    model: Mapping[str, Any] | None = _some("The model that takes the scaled or mapped rows.")
     landmarks: int | None = _some("Landmarks that the rows are compared with.")
     scalars: Mapping[str, Any] | None = _some("Other figures that the kind of model stores, by name.")
     fast: Mapping[str, Any] | None = _some("The fast model of a cascade.")
@@ -115,6 +116,9 @@ def _of_ours(model: Model) -> dict[str, Any]:
         for one in fields(model)  # type: ignore[arg-type]
         if isinstance(value := getattr(model, one.name), int | float | str) and one.name != "n_features"
     }
+    if model.behind_map is not None:
+        shape, inner = model.behind_map
+        found |= {"map": list(shape), "model": describe_model(inner)}
     if model.fast_part is not model:
         found["fast"] = describe_model(model.fast_part)
     elif model.vectors is not None:

@@ -118,6 +118,11 @@ class Model:
         return self
 
     @property
+    def behind_map(self) -> tuple[tuple[int, int], Model] | None:
+        """The shape of a linear map's matrix, if there is a map, and the model that takes mapped rows."""
+        return None
+
+    @property
     def fast_part(self) -> Model:
         """The model that answers most rows: of a cascade, the fast one."""
         return self

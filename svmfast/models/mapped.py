@@ -57,6 +57,11 @@ class MappedModel(Cacheless, Model):
     def head(self) -> Head:
         return self.model.head
 
+    @property
+    def behind_map(self) -> tuple[tuple[int, int], Model]:
+        r, d = self.map.shape
+        return (r, d), self.model
+
     @cached
     def _native(self) -> _core.PolynomialValues:
         """The coordinates of W (x - center) as polynomials of order 1."""

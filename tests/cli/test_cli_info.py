@@ -69,6 +69,10 @@ def test_the_text_has_what_a_user_wants_to_know_of_every_kind(name, tmp_path):
     assert "{" not in text
     assert (lines["bytes"], len(lines["sha256"])) == (f"{size:,}", 64)
     assert {"kind", "svm type", "labels", "features", "probability"} <= {one.strip() for one in lines}
-    for part, there in (("\nprovenance", kind != "libsvm"), ("\nmodel\n  kind ", kind == "scaled")):
+    for part, there in (
+        ("\nprovenance", kind != "libsvm"),
+        ("\nmodel\n  kind ", kind in ("scaled", "mapped")),
+    ):
         assert (part in text) == there
+    assert (lines.get("map") or lines.get("  map")) == ("5 5" if "mapped" in name else None)
     assert ("\nfast\n  kind " in text) == (kind == "cascade")
