@@ -115,7 +115,7 @@ def test_the_limit_is_the_exit_status_and_the_bound_is_on_all_rows_like_those_gi
     assert f" {bound:.3f}%" in text
 
 
-def test_the_bound_is_zero_where_no_label_can_differ(tmp_path):
+def test_the_bound_is_zero_where_no_label_can_differ(fast, tmp_path):
     out, other = tmp_path / "embedded", tmp_path / "other"
     ran("approximate", EXACT, "-o", out, "--embed-exact", "-q")
     assert compare(EXACT, out, TEST)[1]["labels_differing_limit_percent"] == 0
@@ -125,6 +125,9 @@ def test_the_bound_is_zero_where_no_label_can_differ(tmp_path):
     line = compare(other, out, TEST)[1]
     assert line["labels_differing"] == 0
     assert 0 < line["labels_differing_limit_percent"] < 0.1
+    mine, others = (compare(exact, fast, TEST)[1] for exact in (EXACT, other))
+    assert 0 < mine["certified_percent"] < 100
+    assert (mine["violations"], others.get("certified_percent")) == (0, None)
 
 
 @pytest.mark.parametrize(

@@ -153,15 +153,3 @@ def test_with_exact_every_label_is_the_exact_models(tmp_path, name, order, embed
     done = ran("predict", data(f"{name.split('_')[0]}.test"), fast, *given)
     assert done.stdout == golden(name)
     assert b"answered by the exact model" in done.stderr
-
-
-def test_compare_certifies_only_the_model_that_was_converted(tmp_path):
-    fast = converted(tmp_path, "breast_c_rbf", "--order", "1")
-
-    def compared(exact):
-        return report("compare", model(exact), fast, "--data", BREAST, "--repeats", "1")["models"][1]
-
-    row = compared("breast_c_rbf")
-    assert 0 < row["certified_percent"] < 100
-    assert row["violations"] == 0
-    assert compared("breast_c_rbf_weights").get("certified_percent") is None

@@ -18,15 +18,11 @@ import pytest
 from every_command import RUNS, words
 from killing import OLD, SIGNALS, Tally, jobs, kill_once, measure
 from nightly import nightly_but
-from program import PATIENCE, PROGRAM, data, model, started, svmfast
+from program import PATIENCE, PROGRAM, data, listing, model, started, svmfast
 
 from svmfast.cli.main import commands
 
 PHOTOS = model("photos_c_rbf")
-
-
-def listing(folder):
-    return {path.name for path in folder.iterdir()}
 
 
 #: The quick run of every command that writes a file, with one output.

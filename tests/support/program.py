@@ -74,6 +74,10 @@ def model(name):
     return FIXTURES / "models" / f"{name}.model"
 
 
+def listing(folder):
+    return {path.name for path in folder.iterdir()}
+
+
 def cells_of(path):
     """The cells of every line of a file."""
     return [line.split("\t") for line in path.read_text(encoding="utf-8").split("\n")[:-1]]

@@ -15,17 +15,13 @@ import pytest
 import zstandard
 from blocks import everything
 from command import svmfast
-from program import data, model, nobody
+from program import data, listing, model, nobody
 
 from svmfast.cli import main
 from svmfast.errors import WriteError
 from svmfast.formats import packing
 from svmfast.formats.packing import ENDINGS, Packer
 from svmfast.formats.target import check_writable, stored_size, write_atomic
-
-
-def listing(folder):
-    return {p.name for p in folder.iterdir()}
 
 
 def write(path, text):
