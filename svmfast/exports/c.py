@@ -16,7 +16,7 @@ from svmfast.exports.accuracy import Settings
 from svmfast.exports.c_answer import ANSWER, CERTAIN, CLASS_NAMES, label_text
 from svmfast.exports.c_arithmetic import EXPONENTIAL, ROOT, TANH, arithmetic_words
 from svmfast.exports.c_rows import ROUTE, ROW, route_words, row_words
-from svmfast.exports.c_text import Tables, Words, commented
+from svmfast.exports.c_text import Sizes, Tables, Words, commented
 from svmfast.exports.c_values import EXPANSIONS, POLYNOMIAL, SUMS, VALUES, value_words
 from svmfast.exports.certain import Bound, bound_of
 from svmfast.exports.computation import Computation, KernelSums, computation_of
@@ -194,7 +194,7 @@ def write(computation: Computation, settings: Settings) -> tuple[bytes, int]:
 def table_bytes(model: Model) -> int:
     """The bytes of a model's tables in single precision."""
     computation = computation_of(model)
-    tables = Tables("model", np.dtype(np.float32))
+    tables = Sizes("model", np.dtype(np.float32))
     _words(tables, computation, bound_of(computation, tables.dtype))
     return tables.n_bytes
 

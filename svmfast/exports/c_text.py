@@ -124,6 +124,14 @@ class Tables:
         return re.sub(r"@([\w.-]+)@", value, "".join(kept))
 
 
+class Sizes(Tables):
+    """Tables of which only the size matters: all numbers have the same text."""
+
+    def _numbers(self, values: NDArray[Any]) -> list[str]:
+        stored(values.ravel(), self.dtype)  # refuses what the precision does not hold
+        return ["0"] * values.size
+
+
 class IntegerTable(NamedTuple):
     """A table of nonnegative integers."""
 
