@@ -18,6 +18,11 @@ def fitted(path):
         return skops.io.load(path)
 
 
+def changed(estimator, name, value):
+    setattr(estimator, name, value)
+    return estimator
+
+
 def dump_skops(estimator, path):
     """Write an estimator, or another object, as ``skops.io.dump`` does."""
     import skops.io

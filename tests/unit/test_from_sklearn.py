@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import skops.io
 from command import svmfast as program
+from estimators import changed
 from program import data
 from scipy import sparse
 from sklearn.calibration import CalibratedClassifierCV
@@ -152,11 +153,6 @@ def test_a_calibrated_machine_with_two_classes(outside, tmp_path):
     done = program("import", tmp_path / "fitted.skops", "-q", "-o", tmp_path / "m")
     assert (done.returncode, done.stderr) == (0, b"")
     assert (tmp_path / "m").read_bytes() == model_bytes(model)
-
-
-def changed(fitted, name, value):
-    setattr(fitted, name, value)
-    return fitted
 
 
 CALIBRATED = CalibratedClassifierCV
