@@ -93,6 +93,12 @@ class Result:
         return save_model(self.model, os.fspath(path))
 
 
+def _table_size(model: Model) -> int:
+    from svmfast.exports.c import table_bytes
+
+    return table_bytes(model)
+
+
 def run_method(
     method: Method,
     inputs: Mapping[str, Any],
@@ -121,11 +127,6 @@ def run_method(
     from svmfast.formats.target import stored_size
     from svmfast.models.scaled import with_scaling
 
-    def table_size(model: Model) -> int:
-        from svmfast.exports.c import table_bytes
-
-        return table_bytes(with_scaling(model, scaling))
-
     begin = time.perf_counter()
     chosen, row_format, writes = _checked(method, inputs, options, reading or {}, writes)
     listener = listener or Listener()
@@ -138,7 +139,7 @@ def run_method(
         note=listener.note,
         warn=listener.warn,
         stored_size=lambda model: stored_size(output or "", model_bytes(with_scaling(model, scaling))),
-        table_size=table_size,
+        table_size=lambda model: _table_size(with_scaling(model, scaling)),
         compressed=packing_of(os.fspath(output or "")) is not None,
         log=listener.log,
         writes=writes,
