@@ -412,5 +412,5 @@ class Compressor:
         needed = 8 * (numbers * 64 + rows.nnz * 2 + self.fit.values.size * 6)
         if rank is not None:  # mapped rows, dense rows and vectors, squares of the columns
             needed += 8 * (4 * len(rows) * rank + len(rows) * d * (rows.density > DENSE_SHARE))
-            needed += 8 * (2 * len(self.split.sv) * d + 7 * d * d)
+            needed += 8 * (2 * len(self.split.sv) * d + 10 * d * d)
         return int(needed)
