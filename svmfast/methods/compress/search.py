@@ -13,7 +13,8 @@ from svmfast.errors import NothingFitsError
 from svmfast.methods.candidates import Candidate, CandidateRequest, NotTried
 from svmfast.methods.common.error_statement import ErrorStatement
 from svmfast.methods.compress import CompressOptions
-from svmfast.methods.compress.compressor import Compressed, Compressor, bytes_each
+from svmfast.methods.compress.compressor import Compressor, bytes_each
+from svmfast.methods.compress.made_model import Compressed
 from svmfast.methods.compress.metric import has_metric
 from svmfast.methods.compress.report import CompressReport, coordinates
 from svmfast.methods.method import Inputs, Outcome, Setting
