@@ -1,4 +1,5 @@
-// Budgeted stochastic gradient descent: the step, and the maintenance of the budget.
+// Budgeted stochastic gradient descent: the step, and the maintenance of the budget, with the merging problem that only
+// it solves, so that the compiler inlines one into the other.
 #include "budget.hpp"
 #include "simd/tiles.hpp"
 
