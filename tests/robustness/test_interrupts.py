@@ -99,7 +99,7 @@ def reduced_set():
     owners, targets = np.zeros(n, np.int64), (np.zeros((n, 1)), np.ones((n, 1)))
     objective = _core.ReducedSetObjective(2, 0.0, 3, False, rows, 200, owners, *targets)
     pairs, given = np.zeros((0, 2), np.int64), (VECTORS, COEF, np.zeros(1), np.array([1500]), 0.01)
-    return lambda threads: objective.evaluate(*given, pairs, threads)
+    return lambda threads: objective.evaluate(*given, pairs, False, threads)
 
 
 def power_sums():
