@@ -85,7 +85,7 @@ def run_native(runs, seconds, seed):
     folder, core, program = BUILD / "tokenizer-seeds", ROOT / "svmfast/_core", BUILD / "tokenizer"
     flags = ["-std=gnu++17", "-O2", "-g1", "-pthread", f"-I{core}", "-fsanitize=fuzzer,address,undefined"]
     flags += ["-fno-sanitize-recover=all", "-fno-sanitize-coverage=trace-cmp"]  # twice as fast, as deep
-    sources = [core / f"{name}.cpp" for name in ("svmlight", "text", "interrupt")]
+    sources = [core / f"{name}.cpp" for name in ("svmlight", "text")]
     shutil.rmtree(folder, ignore_errors=True)
     for path in (folder, CORPUS):
         path.mkdir(parents=True, exist_ok=True)
