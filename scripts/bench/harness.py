@@ -145,6 +145,7 @@ MODELS = {
     "mnist20k": Case("mnist.scale.t", "mnist.scale", "-c 10 -g 0.02", first=20_000),
     "pendigits_g0.125": Case("pendigits.scale.t", "pendigits.scale", "-c 10 -g 0.125"),
     "pendigits_g0.5": Case("pendigits.scale.t", "pendigits.scale", "-c 10 -g 0.5"),
+    "satimage": Case("satimage.scale.t", "satimage.scale", "-c 16 -g 2"),
     "phishing": Case("phishing.s20", "phishing.s80", "-c 8 -g 0.1"),
     "w8a": Case("w8a.s20", "w8a.s80", "-c 8 -g 0.05"),
     "magic04": Case("magic04_scale.s20", "magic04_scale.s80", "-c 100 -g 0.5"),
