@@ -242,6 +242,7 @@ def test_data_of_another_problem_are_refused(tmp_path, name):
     assert [path.name for path in tmp_path.iterdir()] == ["wrong"]
 
 
+@pytest.mark.skipif("SVMFAST_SANITIZED" in os.environ, reason="nothing is faster with sanitizers")
 def test_printed_and_stored_commands_are_quoted(tmp_path):
     """Commands can be pasted into a shell whatever the file names, even if these are not UTF-8."""
     names = ["of two words", "it's", "$(touch INJECTED)", "; touch INJECTED #", os.fsdecode(b"caf\xe9")]

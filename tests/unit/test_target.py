@@ -160,7 +160,7 @@ UNPACK = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress
 def test_outputs_are_packed_by_their_name(ending, tmp_path):
     plain, packed = tmp_path / "fast", tmp_path / f"fast{ending}"
     for path in (plain, packed):
-        done = svmfast("approximate", model("breast_c_rbf"), "-o", path, "--json")
+        done = svmfast("approximate", model("breast_c_rbf"), "--order", "2", "-o", path, "--json")
         assert json.loads(done.stdout)["bytes"] == path.stat().st_size
     assert UNPACK[ending](packed.read_bytes()) == plain.read_bytes() != packed.read_bytes()
     assert listing(tmp_path) == {plain.name, packed.name}
