@@ -59,6 +59,8 @@ def test_figures_are_those_of_the_predictions(fast):
     sv = EXACT.read_text().split("\nSV\n")[1].count("\n")
     assert (first["multiply_adds"], first["linear_cost_counted"]) == (sv * 16, sv * 16 / 15)
     assert (second["multiply_adds"], second["linear_cost_counted"]) == (136, 136 / 15)  # 1 + 15 + 15 16 / 2
+    wide = ran("compare", EXACT, fast, "--data", TEST, "--repeats", "1", "--wide").stdout
+    assert f"{136 / 15:.3g}x" in re.search(rb"counted.*", wide)[0].decode()
 
 
 @pytest.mark.parametrize(("name", "order"), [("photos_c_rbf", "2"), ("iris_c_rbf_prob", "1")])
