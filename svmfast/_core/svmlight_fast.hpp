@@ -126,8 +126,8 @@ class FastReader {
         }
         if (*mark == '\r') ++mark, ++place;
         if (*mark != '\n') return false;
-        // The last index is the number of values; the first row, which sets it, is not read here.
-        if (precomputed_ && (last != block.row_width || last + 1 != value_out - cursor.value)) return false;
+        // The last index is the number of values; the first row, which sets it (to be above -1), is not read here.
+        if (precomputed_ && (last < 0 || last != block.row_width || last + 1 != value_out - cursor.value)) return false;
         next_ = place;
         cursor.p = mark + 1;
         cursor.index = index_out, cursor.value = value_out;
