@@ -212,15 +212,6 @@ def one_blas_thread(*, numpy_only: bool = False) -> Iterator[None]:
         _blas.leave()
 
 
-@contextmanager
-def blas_threads(threads: int) -> Iterator[None]:
-    """Let BLAS use `threads` threads; only for measurements of speed."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(threads):
-        yield
-
-
 def set_openmp_threads(library: Any, *, several: bool) -> None:
     """Set the number of OpenMP threads of a library loaded by ctypes, for calls from this thread.
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import scipy.linalg  # noqa: F401 (brings a BLAS of its own)
 from program import PROGRAM, data, model
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import svmfast as package
 from svmfast import threads
@@ -121,7 +121,7 @@ def test_blas_has_one_thread_in_every_thread_and_gets_them_back_when_the_last_on
         with one_blas_thread():
             return blas()
 
-    with threads.blas_threads(2):
+    with threadpool_limits(2):
         assert blas() == {2}
         with one_blas_thread():  # from here on the main thread would be the only one that may limit it
             assert blas() == {1}
