@@ -88,6 +88,13 @@ class Rows:
         object.__setattr__(rows, "n_columns", n_columns)
         return rows
 
+    def places_among(self, columns: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The place of each entry's column among ascending `columns`, or their number where it is not."""
+        at = np.searchsorted(columns, self.indices)
+        known = at < len(columns)
+        known[known] = columns[at[known]] == self.indices[known]
+        return np.where(known, at, len(columns)).astype(np.int32)
+
     def renumbered(self, indices: NDArray[np.int32], n_columns: int) -> Rows:
         """Return the same values in other columns; the order of columns within a row must be the same."""
         return Rows.trusted(self.indptr, indices, self.values, n_columns)
@@ -157,10 +164,14 @@ class Rows:
         return out
 
     def to_dense(self, n_columns: int | None = None) -> FloatArray:
-        """Return an ``(n, n_columns)`` array; no entry may lie beyond `n_columns`."""
+        """Return an ``(n, n_columns)`` array, without the entries beyond `n_columns`."""
         width = self.n_columns if n_columns is None else n_columns
         dense = np.zeros((len(self), width))
-        dense[np.repeat(np.arange(len(self)), np.diff(self.indptr)), self.indices] = self.values
+        row, column, values = np.repeat(np.arange(len(self)), np.diff(self.indptr)), self.indices, self.values
+        if width < self.n_columns:
+            known = column < width
+            row, column, values = row[known], column[known], values[known]
+        dense[row, column] = values
         return dense
 
     def to_scipy(self) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from svmfast.display import count
-from svmfast.exports.computation import Computation, dense
+from svmfast.exports.computation import Computation
 from svmfast.figures import Figures, figure
 from svmfast.models.base import Model
 from svmfast.rows import FloatArray, Rows, as_rows
@@ -129,7 +129,7 @@ def checked_rows(
     model: Model, computation: Computation, evaluate: Evaluate, rows: Rows, dtype: Any
 ) -> CheckedRows:
     """The rows of an exported file's self-test, without features that the model does not have."""
-    head, table = computation.head, dense(rows, computation.n_features)
+    head, table = computation.head, rows.to_dense(computation.n_features)
     rows = as_rows(table)
     wanted, got = model.decision_values(rows), evaluate(computation, rows, dtype)
     expected = model.head.predict(wanted)

@@ -28,7 +28,7 @@ from svmfast.models.routed import RoutedModel
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling
 from svmfast.routing import flat_tree
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import FloatArray
 
 IntArray = NDArray[np.int64]
 
@@ -145,7 +145,7 @@ def _of_expansion(model: KernelExpansion) -> Computation:
         np.array([kernel.gamma], dtype=np.float64),
         float(kernel.coef0),
         int(kernel.degree),
-        dense(model.sv, d),
+        model.sv.to_dense(d),
         np.array([len(model.sv)]),
         model.sv_coef[: max(1, head.n_classes - 1)],
         None if model.nr_sv is None or head.n_classes < 3 else model.nr_sv[None],
@@ -173,7 +173,7 @@ def _of_routed(model: RoutedModel) -> Computation:
         model.gamma,
         0.0,
         0,
-        dense(model.landmarks, d),
+        model.landmarks.to_dense(d),
         model.sizes,
         model.coef,
         None if model.nr_sv is None or head.n_classes < 3 else model.nr_sv,
@@ -188,7 +188,7 @@ def _of_routed(model: RoutedModel) -> Computation:
 def _of_mapped(model: MappedModel) -> Computation:
     inner, d, r = _of_expansion(model.model), max(1, model.n_features), len(model.map)
     assert isinstance(inner.values, KernelSums)
-    values = replace(inner.values, vectors=dense(model.model.sv, r))
+    values = replace(inner.values, vectors=model.model.sv.to_dense(r))
     numbers = model.map.astype(np.float64), model.center.astype(np.float64)
     return replace(inner, n_features=d, variables=model.features, values=values, map=numbers)
 
@@ -227,15 +227,6 @@ def stored(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
 def starts_of(sizes: NDArray[Any]) -> IntArray:
     """Where consecutive parts of these sizes begin."""
     return np.concatenate([[0], np.cumsum(sizes)])[:-1].astype(np.int64)
-
-
-def dense(rows: Rows, width: int) -> FloatArray:
-    """Make rows dense, ``(n, width)``; columns beyond `width` are left out."""
-    out = np.zeros((len(rows), width))
-    at = np.repeat(np.arange(len(rows)), np.diff(rows.indptr))
-    known = rows.indices < width
-    out[at[known], rows.indices[known]] = rows.values[known]
-    return out
 
 
 class Degree(NamedTuple):

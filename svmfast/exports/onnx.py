@@ -10,7 +10,7 @@ import numpy as np
 from svmfast.display import shown
 from svmfast.errors import UnsupportedError
 from svmfast.exports.accuracy import Settings
-from svmfast.exports.computation import Computation, dense
+from svmfast.exports.computation import Computation
 from svmfast.exports.onnx_cells import CellTables, cell_values
 from svmfast.exports.onnx_graph import IR_VERSION, OPSET, Graph, Value
 from svmfast.exports.onnx_probabilities import probabilities
@@ -35,7 +35,7 @@ def write(computation: Computation, settings: Settings) -> tuple[bytes, None]:
 def evaluate(computation: Computation, rows: Rows, dtype: Any) -> FloatArray:
     """Compute the decision values of the graph by onnxruntime if installed, else by ONNX's evaluator."""
     kind = np.dtype(dtype)
-    x = dense(rows, computation.n_features).astype(kind)
+    x = rows.to_dense(computation.n_features).astype(kind)
     model = model_of(computation, kind)
     output = "variable" if computation.head.is_regression else "scores"
     try:

@@ -15,7 +15,6 @@ from svmfast.exports.computation import (
     Degree,
     KernelSums,
     degrees,
-    dense,
     stored,
 )
 from svmfast.models.polynomial import PolynomialModel
@@ -64,7 +63,7 @@ def evaluate(computation: Computation, rows: Rows, dtype: Any) -> FloatArray:
 
 def variables(computation: Computation, rows: Rows, kind: np.dtype[Any]) -> tuple[Reals, Reals]:
     """The variables of `rows`, ``(n, d)``, and what the other columns add to a distance, ``(n, 1)``."""
-    wide, scaling = stored(dense(rows, computation.n_features), kind), computation.scaling
+    wide, scaling = stored(rows.to_dense(computation.n_features), kind), computation.scaling
     if scaling is not None:
         wide = (wide - stored(scaling.offset, kind)) * stored(scaling.factor, kind)
         if scaling.clip is not None:

@@ -208,7 +208,7 @@ class PolynomialModel(Cacheless, Model):
         if self.gamma == 0 or not self.head.n_functions:
             return np.ones(len(rows), dtype=np.bool_)
         cells = self.cells(rows)
-        mine = rows.renumbered(self._variables(rows.indices), self.centers.shape[1] + 1)
+        mine = rows.renumbered(rows.places_among(self.features), self.centers.shape[1] + 1)
         out = np.empty(len(rows), dtype=np.bool_)
         for cell in range(self.n_cells):
             which = np.flatnonzero(cells == cell)
@@ -216,14 +216,6 @@ class PolynomialModel(Cacheless, Model):
             reach, order = float(self.sv_squared_norms[cell]), int(self.orders[cell].min())
             out[which] = inside_bound(self.gamma, reach, squared, order=order)
         return out
-
-    def _variables(self, columns: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Number each column's variable, from 0; d for columns that are not variables."""
-        d = len(self.features)
-        at = np.searchsorted(self.features, columns)
-        known = at < d
-        known[known] = self.features[at[known]] == columns[known]
-        return np.where(known, at, d).astype(np.int32)
 
     def multiply_adds(self, rows: Rows) -> float:
         """Compute the mean number of multiply-adds for a dense row: distances to the centers, and terms."""

@@ -36,13 +36,8 @@ class ExactSums:
 
     def dense(self, rows: Rows) -> FloatArray:
         """Make `rows` dense vectors of the columns in `features`; other entries are left out."""
-        out = np.zeros((len(rows), len(self.features)))
-        at = np.searchsorted(self.features, rows.indices)
-        known = at < len(self.features)
-        known[known] = self.features[at[known]] == rows.indices[known]
-        row = np.repeat(np.arange(len(rows)), np.diff(rows.indptr))
-        out[row[known], at[known]] = rows.values[known]
-        return out
+        d = len(self.features)
+        return rows.renumbered(rows.places_among(self.features), d + 1).to_dense(d)
 
 
 def exact_sums(model: KernelExpansion, *, memory_limit: int) -> ExactSums:
