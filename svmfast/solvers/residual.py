@@ -296,7 +296,7 @@ def largest_eigenvalue(matrix: FloatArray) -> float:
     bound = size * (1 + 1e-12)
     if bent < 0.5:
         bound = min((max(float(values.max(initial=0.0)), 0.0) + off) / (1 - bent), bound)
-    return _power_of_two(bound + asymmetry, exponent)
+    return times_power(bound + asymmetry, exponent)
 
 
 def product_rounding(d: int) -> tuple[float, float]:
@@ -312,10 +312,9 @@ def product_rounding(d: int) -> tuple[float, float]:
     return both, max(both, 2 * d * d * UNIT)
 
 
-def _power_of_two(x: float, exponent: int) -> float:
-    """At least ``x 2^exponent``."""
-    try:
-        y = math.ldexp(x, exponent)
-    except OverflowError:
-        return math.inf
-    return y if y > SMALLEST or x == 0 else SMALLEST
+def times_power(x: float, exponent: int) -> float:
+    """At least ``x 2^exponent``, and at least SMALLEST unless `x` is 0."""
+    if x == 0:
+        return 0.0
+    with np.errstate(over="ignore"):
+        return max(float(np.ldexp(x, exponent)), SMALLEST)

@@ -16,7 +16,7 @@ from svmfast.certificate import REST, SPARE_ENTRIES
 from svmfast.methods.approximate.exact_sums import ExactSums
 from svmfast.monomials import symmetric_norms
 from svmfast.rows import FloatArray
-from svmfast.solvers.residual import SMALLEST, SPECTRAL, UNIT, Tail, squared_norms_about
+from svmfast.solvers.residual import SMALLEST, SPECTRAL, UNIT, Tail, squared_norms_about, times_power
 from svmfast.solvers.taylor import PowerScales, width_exponent
 
 # Models outside these limits are not certified (docs/certificate.md, underflow): the rbf kernel's gamma, a
@@ -93,11 +93,11 @@ def gaussian_rounding(
     rest = (
         0.0,
         constant * (1 + 1e-9) + total * UNDERFLOW + 1e-290,
-        _stored(total * exponent * 2 * (1 + 1e-9), 2 * k),
+        times_power(total * exponent * 2 * (1 + 1e-9), 2 * k),
         (16 * UNIT + exponent * 8 * of_center**2) * (1 + 1e-9),
-        _stored((exponent * 2 + 4 * UNIT * gamma) * (1 + 1e-9), 2 * k),
+        times_power((exponent * 2 + 4 * UNIT * gamma) * (1 + 1e-9), 2 * k),
     )
-    return np.array([_stored(c * (1 + 1e-9), k * j) for j, c in enumerate(degrees)]), np.array(rest)
+    return np.array([times_power(c * (1 + 1e-9), k * j) for j, c in enumerate(degrees)]), np.array(rest)
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -117,7 +117,7 @@ def polynomial_rounding(
     points = np.ldexp(points, -scales.of_points) if scales.of_points else points
     norms = np.sqrt(np.einsum("ij,ij->i", points, points))
     longest = float(norms.max(initial=0.0))
-    reach = _stored(longest, scales.of_points)
+    reach = times_power(longest, scales.of_points)
     if not (abs(gamma) <= MOST_FACTOR and reach <= MOST_FACTOR and abs(gamma) * reach <= MOST_FACTOR):
         return _nothing(degree)
     if not _is_moderate(total):
@@ -134,7 +134,7 @@ def polynomial_rounding(
         if m:
             of_points += NEGLIGIBLE_POWER * total * longest**m
         size = both * (abs(scales.weight(m)) * of_points)
-        degrees[m] = _stored(size, scales.exponent(m)) + evaluated * stored[m]
+        degrees[m] = times_power(size, scales.exponent(m)) + evaluated * stored[m]
     if longest > 0:
         degrees[degree] += SMALLEST
     # Products x_i z_i that underflow change the base of the power by at most this.
@@ -151,14 +151,6 @@ def _is_moderate(total: float) -> bool:
 def _nothing(order: int) -> Numbers:
     """The infinite bound of a function that cannot be certified."""
     return np.full(order + 1, math.inf), np.array([0.0] + (REST - 1) * [math.inf])
-
-
-def _stored(x: float, exponent: int) -> float:
-    """At least ``x 2^exponent``, and at least SMALLEST unless `x` is 0."""
-    if x == 0:
-        return 0.0
-    with np.errstate(over="ignore"):
-        return max(float(np.ldexp(x, exponent)), SMALLEST)
 
 
 def _about_center(per_norm: FloatArray, of_center: float) -> FloatArray:

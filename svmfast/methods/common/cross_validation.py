@@ -51,9 +51,10 @@ def cross_validate(
     return tuple(CrossValidation(score.quality, *pair) for pair, score in zip(pairs, scores, strict=True))
 
 
-def check_folds(folds: int | None, grid: int, rows: int) -> None:
+def check_folds(problem: Problem, options: Any) -> None:
     """Raise OptionError for a grid of several pairs without `folds`, and for more folds than rows."""
-    if grid > 1 and not folds:
+    folds, rows = options.folds, len(problem.rows)
+    if len(options.gamma) * len(options.regularizations(problem.hinge)) > 1 and not folds:
         raise OptionError("several values of `gamma`, `C` or `lambda_` need `folds` for the choice")
     if folds and folds > rows:
         raise OptionError(f"`folds` is {folds}; there are {rows} rows")
@@ -72,10 +73,18 @@ def best_of(scores: Sequence[CrossValidation], *, classes: bool) -> CrossValidat
     return (max if classes else min)(scores, key=lambda one: float(one.score))
 
 
-def with_best(options: Any, best: CrossValidation, hinge: bool) -> Any:
-    """The options that make the best pair's model without a choice."""
-    own = {"C" if hinge else "lambda_": (best.regularization,)}
-    return replace(options, gamma=(best.gamma,), folds=None, **own)
+def best_pair(
+    problem: Problem, options: Any, asked: Any, scores: Sequence[CrossValidation]
+) -> tuple[float, float, Any]:
+    """The gamma and the C or lambda with the best score, and the options that make their model alone.
+
+    Without scores there is one pair, and `asked`, the options before defaults were filled in, stay.
+    """
+    if not scores:
+        return options.gamma[0], options.regularizations(problem.hinge)[0], asked
+    best = best_of(scores, classes=problem.hinge)
+    own = {"C" if problem.hinge else "lambda_": (best.regularization,)}
+    return best.gamma, best.regularization, replace(asked, gamma=(best.gamma,), folds=None, **own)
 
 
 def score_lines(scores: Sequence[CrossValidation], *, classes: bool) -> list[str]:

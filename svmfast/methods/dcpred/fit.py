@@ -19,11 +19,10 @@ from svmfast.methods.candidates import Candidate, CandidateRequest, NotTried
 from svmfast.methods.common.cross_validation import (
     CrossValidation,
     ScoresReport,
-    best_of,
+    best_pair,
     check_folds,
     checked_labels,
     cross_validate,
-    with_best,
 )
 from svmfast.methods.common.equal_rows import row_keys, rows_aside
 from svmfast.methods.common.error_statement import probabilities_after
@@ -59,7 +58,7 @@ def fit(
     if options.fit == "values":
         raise OptionError("`fit` values needs `exact`")
     asked, options = options, options.resolved(rows)
-    check_folds(options.folds, len(options.gamma) * len(options.regularizations(problem.hinge)), len(rows))
+    check_folds(problem, options)
     if setting.writes or not options.folds:
         return _fit_model(problem, options, setting, asked)
     _check_width(rows, options)
@@ -135,8 +134,6 @@ def _fit_model(
         raise OptionError("no rows to train on")
     _check_width(problem.rows, options)
     load_kmeans()
-    scores: tuple[CrossValidation, ...] = ()
-    gamma, regularization = options.gamma[0], options.regularizations(problem.hinge)[0]
     with one_blas_thread():
         setting.progress(0, None, "clusters")
         tree = build_tree(problem.rows, options, setting.threads)
@@ -144,11 +141,8 @@ def _fit_model(
             landmarks = affordable_landmarks(problem, tree, options.max_operations)
             options = replace(options, landmarks=landmarks)
             _check_width(problem.rows, options)
-        if options.folds:
-            scores = _scores(problem, options, setting)
-            best = best_of(scores, classes=problem.hinge)
-            gamma, regularization = best.gamma, best.regularization
-            asked = with_best(asked, best, problem.hinge)
+        scores = _scores(problem, options, setting) if options.folds else ()
+        gamma, regularization, asked = best_pair(problem, options, asked, scores)
         made = train_tree(problem, tree, options, gamma, regularization, setting)
     rows, task, sizes = problem.rows, problem.task, np.bincount(tree.leaf)
     origin = provenance("dcpred", " ".join(changed_words(asked)), options.seed, source)

@@ -15,11 +15,10 @@ from svmfast.methods.candidates import Candidate, CandidateRequest, NotTried
 from svmfast.methods.common.cross_validation import (
     CrossValidation,
     ScoresReport,
-    best_of,
+    best_pair,
     check_folds,
     checked_labels,
     cross_validate,
-    with_best,
 )
 from svmfast.methods.common.landmarks import (
     LandmarkReport,
@@ -77,7 +76,7 @@ def fit(
     if options.task == "svc" and options.psd == "none" and not options.block_only:
         raise OptionError("svc needs a positive semidefinite approximation; `psd` must be clip or shift")
     problem = Problem.of_task(options.task, rows, labels, options.weights, pairs=options.block_only)
-    check_folds(options.folds, len(options.gamma) * len(options.regularizations(problem.hinge)), len(rows))
+    check_folds(problem, options)
     if setting.writes or not options.folds:
         return _fit(problem, options, setting, asked)
     with one_blas_thread():
@@ -126,14 +125,9 @@ class Work:
 def _fit(problem: Problem, options: MekaOptions, setting: Setting, asked: MekaOptions) -> Fitted:
     rows, task = problem.rows, problem.task
     load_kmeans()
-    scores: tuple[CrossValidation, ...] = ()
-    gamma, regularization = options.gamma[0], options.regularizations(problem.hinge)[0]
     with one_blas_thread():
-        if options.folds:
-            scores = _scores(problem, options, setting)
-            best = best_of(scores, classes=problem.hinge)
-            gamma, regularization = best.gamma, best.regularization
-            asked = with_best(asked, best, problem.hinge)
+        scores = _scores(problem, options, setting) if options.folds else ()
+        gamma, regularization, asked = best_pair(problem, options, asked, scores)
         work = Work(problem, options, setting)
         (model,) = work.models(gamma, [regularization])
     model = replace(model, provenance=provenance("meka", " ".join(changed_words(asked)), options.seed))
