@@ -18,7 +18,6 @@ from svmfast.figures import Figures, computed, figure
 from svmfast.prediction_words import MAX_LINES as MAX_LINES
 from svmfast.prediction_words import MIN_ROWS as MIN_ROWS
 from svmfast.prediction_words import class_word as class_word
-from svmfast.prediction_words import neglected_lines as neglected_lines
 from svmfast.prediction_words import shown_label as shown_label
 
 FloatArray = NDArray[np.float64]

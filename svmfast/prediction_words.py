@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Protocol
 
 from svmfast.display import count, shown
 
@@ -12,19 +11,6 @@ from svmfast.display import count, shown
 MIN_ROWS, MAX_LINES = 5, 5
 #: Squared norms within this factor count as the same scale, since optimized vectors may be shorter than rows.
 FACTOR = 25.0
-
-
-class OfClass(Protocol):
-    """The counts of one class: see :class:`svmfast.class_scores.ClassScore`."""
-
-    @property
-    def label(self) -> float: ...
-    @property
-    def rows(self) -> int: ...
-    @property
-    def predicted(self) -> int: ...
-    @property
-    def correct(self) -> int: ...
 
 
 def shown_label(label: float) -> float | int:
@@ -39,20 +25,20 @@ def class_word(label: float, names: Mapping[float, str] | None = None) -> str:
 
 
 def neglected_lines(
-    scores: Iterable[OfClass], accuracy: float, names: Mapping[float, str] | None = None
+    classes: Iterable[tuple[float, int, int, int]], accuracy: float, names: Mapping[float, str] | None = None
 ) -> list[str]:
-    """A line for each class whose recall is below half the accuracy, the lowest recall first."""
-    recalls = [(100 * one.correct / one.rows, one) for one in scores if one.rows >= MIN_ROWS]
-    found = sorted(
-        ((recall, one) for recall, one in recalls if recall < accuracy / 2),
-        key=lambda pair: (pair[0], pair[1].label),
-    )
+    """A line for each class whose recall is below half the accuracy, the lowest recall first.
+
+    Of each class: label, rows, how often it is predicted, and how often correctly.
+    """
+    recalls = sorted((100 * one[3] / one[1], *one) for one in classes if one[1] >= MIN_ROWS)
+    found = [one for one in recalls if one[0] < accuracy / 2]
     lines = []
-    for recall, score in found[:MAX_LINES]:
-        tail = "" if score.predicted else "; it is never predicted"
+    for recall, label, rows, predicted, correct in found[:MAX_LINES]:
+        tail = "" if predicted else "; it is never predicted"
         lines.append(
-            f"class {class_word(score.label, names)} is recognized far below the accuracy of "
-            f"{accuracy:.4g}%: recall {recall:.4g}% ({score.correct:,} of {score.rows:,}){tail}"
+            f"class {class_word(label, names)} is recognized far below the accuracy of "
+            f"{accuracy:.4g}%: recall {recall:.4g}% ({correct:,} of {rows:,}){tail}"
         )
     if len(found) > MAX_LINES:
         lines.append(f"so are {len(found) - MAX_LINES:,} more classes")

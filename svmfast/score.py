@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from svmfast.class_scores import ClassCounts, ClassScore, balanced_accuracy, neglected_lines
+from svmfast.class_scores import ClassCounts, ClassScore, balanced_accuracy
 from svmfast.figures import Figures, figure
+from svmfast.prediction_words import neglected_lines
 from svmfast.rows import FloatArray
 
 
@@ -114,7 +115,8 @@ class Quality(Figures):
 
     def neglected_lines(self, names: Mapping[float, str] | None = None) -> list[str]:
         """A line for each class whose recall is far below the accuracy."""
-        return neglected_lines(self.classes, self.accuracy or 0.0, names)
+        counts = ((one.label, one.rows, one.predicted, one.correct) for one in self.classes)
+        return neglected_lines(counts, self.accuracy or 0.0, names)
 
 
 def ends(low: float, high: float, digits: int) -> str:

@@ -106,15 +106,6 @@ class _Plain(NamedTuple):
     largest_norm: float
 
 
-class _OfClass(NamedTuple):
-    """The counts of one class."""
-
-    label: float
-    rows: int
-    predicted: int
-    correct: int
-
-
 def _noted(found: _Plain) -> tuple[list[str], list[str]]:
     """The warnings and the remarks of the command on this prediction."""
     # Not `from svmfast import`: the package first looks for a function of that name, among all methods.
@@ -125,8 +116,7 @@ def _noted(found: _Plain) -> tuple[list[str], list[str]]:
     )
     remarks = []
     if found.classes:
-        classes = [_OfClass(*counts) for counts in found.classes]
-        remarks += words.neglected_lines(classes, 100 * found.correct / found.rows)
+        remarks += words.neglected_lines(found.classes, 100 * found.correct / found.rows)
     if found.unknown:
         remarks.append(words.unknown_features(found.unknown, found.rows, found.largest_column, found.columns))
     if found.differing:

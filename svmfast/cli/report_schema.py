@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from svmfast.cli.json_report import VERSION, ReportHead
 from svmfast.command import Verb
 from svmfast.commands import command, commands
 from svmfast.figures import Figure, Figures, figures_of
+from svmfast.methods.method import imported
 
 #: Of every command that writes a model.
 _BYTES = {"description": "Size of the file written; null if nothing was.", "type": ["null", "number"]}
@@ -41,7 +41,7 @@ def _of_command(name: str, head: list[str]) -> dict[str, Any]:
     """The rule for the reports of one command."""
     declared = command(name)
     assert declared is not None
-    classes = [_imported(place) for place in declared.reports]
+    classes = [imported(place) for place in declared.reports]
     properties: dict[str, Any] = {} if isinstance(declared, Verb) and name != "import" else {"bytes": _BYTES}
     for cls in classes:
         properties |= {key: rule for key, rule in properties_of(cls).items() if key not in properties}
@@ -51,12 +51,6 @@ def _of_command(name: str, head: list[str]) -> dict[str, Any]:
         "properties": properties,
         "propertyNames": {"enum": [*head, *properties]},
     }
-
-
-def _imported(place: str) -> type:
-    module, _, name = place.partition(":")
-    found: type = getattr(importlib.import_module(module), name)
-    return found
 
 
 def properties_of(cls: type) -> dict[str, dict[str, Any]]:

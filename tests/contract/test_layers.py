@@ -22,7 +22,7 @@ class_scores: display figures prediction_words
 foreign: errors
 sparse: errors
 rows: errors sparse
-score: class_scores figures rows
+score: class_scores figures prediction_words rows
 laplacian: rows
 kernels: _core laplacian libsvm_names rows errors
 kernel_memory: kernels laplacian rows
