@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from svmfast.display import fault_of_name, listed, shown
 from svmfast.errors import OptionError
-from svmfast.formats._arrow import pyarrow
 from svmfast.rows import FloatArray
 
 #: With more distinct names, the column is unlikely to hold classes.
@@ -88,25 +87,8 @@ class TrainingClasses:
 
         An OptionError: there are more than :data:`MAX_NAMES` names.
         """
-        pa = pyarrow()
-        from pyarrow import compute
-
-        if not self._found:
-            try:
-                trimmed = compute.utf8_trim_whitespace(pa.array(words, pa.string()))
-                values = np.asarray(compute.cast(trimmed, pa.float64()))
-                self._numbers |= bool(len(places))
-                return values[places], None
-            except pa.ArrowInvalid:
-                pass  # not numbers, or not all of them
-        return self._provisional(words, places)
-
-    def of_objects(self, labels: Iterable[Any]) -> tuple[FloatArray, int | None]:
-        """The same for labels in memory: strings or numbers."""
-        words, places = np.unique([str(one) for one in labels], return_inverse=True)
-        return self._provisional(words.tolist(), places)
-
-    def _provisional(self, words: list[str], places: NDArray[Any]) -> tuple[FloatArray, int | None]:
+        if not words:
+            return np.zeros(0), None
         values = [number_of(word) for word in words]
         is_number = np.array([one is not None for one in values], dtype=np.bool_)[places]
         numbers = self._numbers or (not self._found and bool(is_number[0]))
@@ -130,6 +112,11 @@ class TrainingClasses:
                 f"the column of labels has more than {MAX_NAMES:,} distinct names; name another (`label`)"
             )
         return np.array([self._found[word] for word in words], dtype=np.float64)[places], None
+
+    def of_objects(self, labels: Iterable[Any]) -> tuple[FloatArray, int | None]:
+        """The same for labels in memory: strings or numbers."""
+        words, places = np.unique([str(one) for one in labels], return_inverse=True)
+        return self.of_words(words.tolist(), places)
 
     @property
     def sort(self) -> str:
