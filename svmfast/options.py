@@ -170,6 +170,11 @@ class Tasked:
         """Whether the task is classification."""
         return bool(vars(self)["task"] == "svc")
 
+    def regularizations(self, hinge: bool) -> tuple[float, ...]:
+        """The values of C for the squared hinge loss, otherwise those of lambda."""
+        found: tuple[float, ...] = vars(self)["C" if hinge else "lambda_"]
+        return found
+
 
 @dataclass(frozen=True, kw_only=True)
 class Seeded:

@@ -144,10 +144,6 @@ class DcpredOptions(Seeded, Bounded, Tasked):
         }
         return with_defaults(self, usual)
 
-    def regularizations(self, hinge: bool) -> tuple[float, ...]:
-        """C for the squared hinge loss, otherwise lambda."""
-        return self.C if hinge else self.lambda_
-
     @property
     def pseudo_count(self) -> int:
         """Number of pseudo landmarks of each leaf."""

@@ -148,10 +148,6 @@ class MekaOptions(Seeded, Bounded, Tasked):
         """Number of sampled columns of each cluster."""
         return self.landmarks or 2 * self.rank
 
-    def regularizations(self, hinge: bool) -> tuple[float, ...]:
-        """C for the squared hinge loss, otherwise lambda."""
-        return self.C if hinge else self.lambda_
-
 
 METHOD = Method(
     name="meka",
