@@ -11,9 +11,8 @@ from functools import lru_cache
 from itertools import combinations_with_replacement, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from svmfast.rows import FloatArray
+from svmfast.rows import FloatArray, IntArray
 
 
 def coefficient_count(d: int, order: int) -> int:
@@ -60,7 +59,7 @@ def multiplicities(d: int, degree: int) -> FloatArray:
 
 
 @lru_cache(maxsize=8)
-def times_each_variable(d: int, degree: int) -> NDArray[np.int64]:
+def times_each_variable(d: int, degree: int) -> IntArray:
     """Where each monomial of `degree`, times each variable, is among those of the next degree."""
     tuples = np.array(list(combinations_with_replacement(range(d), degree)), dtype=np.int64)
     # The monomials of each degree whose first index is smaller.

@@ -6,9 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast import _core
-from svmfast.rows import FloatArray, Rows
-
-IntArray = NDArray[np.int64]
+from svmfast.rows import FloatArray, IntArray, Rows
 
 #: At most this many children of a node are looked at together, in single precision; others are padded.
 ROUTER_WIDTH = 16

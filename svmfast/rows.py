@@ -18,6 +18,7 @@ from svmfast.sparse import csr_arrays, is_sparse
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 #: Rows whose entries are squared at a time: squares of all entries would take as much memory as the entries.
 NORM_ROWS = 1 << 14

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from svmfast.commands.data_check import DataCheck
 from svmfast.commands.given import DATA, checked_labels, model_of, rows_of, with_scaling_of
@@ -31,7 +31,7 @@ from svmfast.methods.common.row_sample import RowSample
 from svmfast.methods.method import GivenModel, GivenRows, GivenStream, Input, Inputs, Method, Setting
 from svmfast.models.memory import MEMORY
 from svmfast.options import Reading
-from svmfast.rows import FloatArray, Rows, as_rows, with_zeros
+from svmfast.rows import FloatArray, IntArray, Rows, as_rows, with_zeros
 from svmfast.values import is_path
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ class _Reader:
         rows: Rows,
         labels: FloatArray | None,
         name: str,
-        numbers: NDArray[np.int64] | None = None,
+        numbers: IntArray | None = None,
     ) -> GivenRows:
         """Scale the rows and their labels, unless the run does; an error names the row by its number."""
         scaling = self.check.reading.scale

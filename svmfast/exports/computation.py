@@ -28,9 +28,7 @@ from svmfast.models.routed import RoutedModel
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling
 from svmfast.routing import flat_tree
-from svmfast.rows import FloatArray
-
-IntArray = NDArray[np.int64]
+from svmfast.rows import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,11 +6,10 @@ The operations are those of ``svm_predict_probability``, in the same order.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast.exports.onnx_graph import Graph, Value
 from svmfast.models.head import DENSITY_MARKS, Head
-from svmfast.rows import FloatArray
+from svmfast.rows import BoolArray, FloatArray
 
 #: LIBSVM keeps the probabilities of pairs this far from 0 and 1.
 _LEAST = 1e-7
@@ -88,7 +87,7 @@ def _objective(graph: Graph, k: int, first: Value) -> Value:
 
 
 def _step(
-    state: tuple[Value, Value, Value], column: Value, diagonal: Value, is_t: NDArray[np.bool_]
+    state: tuple[Value, Value, Value], column: Value, diagonal: Value, is_t: BoolArray
 ) -> tuple[Value, Value, Value]:
     """Compute p, Q p and p^T Q p after the step in which p_t moves to its optimum; `column` is Q's."""
     p, qp, pqp = state

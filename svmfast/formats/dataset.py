@@ -14,12 +14,11 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast.errors import DataFormatError, MemoryLimitError, NotFiniteError
 from svmfast.formats.source import Closing, SourceLike, open_source
 from svmfast.options import MEMORY, Reading
-from svmfast.rows import Rows
+from svmfast.rows import FloatArray, Rows
 
 if TYPE_CHECKING:
     from svmfast.models.scaling import Scaling
@@ -81,7 +80,7 @@ class Dataset:
     """
 
     rows: Rows
-    labels: NDArray[np.float64]
+    labels: FloatArray
     path: str
     first_line: int
     notes: Notes

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from svmfast._core import TEXT_PADDING, SvmlightTokenizer, write_rows
 from svmfast.errors import DataFormatError, EmptyDataError, OptionError
@@ -21,7 +21,7 @@ from svmfast.formats.dataset import RowStream
 from svmfast.formats.source import Source, SourceLike
 from svmfast.formats.target import Writer, write_atomic
 from svmfast.options import PLAIN, Reading
-from svmfast.rows import Rows
+from svmfast.rows import FloatArray, Rows
 from svmfast.threads import thread_count
 
 #: Bytes of text passed to the tokenizer at a time; its output has about the same size.
@@ -324,7 +324,7 @@ def write_svmlight(
         _write(file, rows, marks, zero_based)
 
 
-def _write(output: Writer, rows: Rows, labels: NDArray[np.float64], zero_based: bool) -> None:
+def _write(output: Writer, rows: Rows, labels: FloatArray, zero_based: bool) -> None:
     indptr, first = rows.indptr, 0
     while first < len(rows):
         last = int(np.searchsorted(indptr, indptr[first] + _WRITE_ENTRIES, side="right")) - 1

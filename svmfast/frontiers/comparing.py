@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast.class_scores import LostClass, lost_classes
 from svmfast.evaluation.loss import Estimate, Loss, loss, no_loss
@@ -20,7 +19,7 @@ from svmfast.models.certified import certified_rows
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.scaled import counted_work, with_scaling
 from svmfast.models.scaling import Scaling
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import BoolArray, FloatArray, IntArray, Rows
 from svmfast.score import percent
 
 
@@ -41,7 +40,7 @@ class Measurements(NamedTuple):
 class _RowAnswers:
     predicted: FloatArray
     #: The rows that a model with bounds answers itself; None for others.
-    sure: NDArray[np.bool_] | None = None
+    sure: BoolArray | None = None
 
     def backed(self, by_exact: _RowAnswers) -> _RowAnswers:
         """These answers, with the exact model's for the rows that this model leaves open."""
@@ -56,7 +55,7 @@ class ComparedRows(LabelledRows):
 
     exact_answers: _RowAnswers
     #: The first row of each group of equal ones, and the groups; None if all rows are different.
-    repeats: tuple[NDArray[np.int64], Counted] | None
+    repeats: tuple[IntArray, Counted] | None
 
     def loss(self, found: _RowAnswers, *, regression: bool, proven: bool) -> Loss:
         """The loss of answers; equal rows are one observation of the share of labels that differ."""

@@ -8,13 +8,10 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from svmfast.display import count
 from svmfast.errors import UnsupportedError
 from svmfast.models.head import Head
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import BoolArray, FloatArray, Rows
 
 if TYPE_CHECKING:
     from svmfast.models.expansion import KernelExpansion
@@ -157,7 +154,7 @@ class Model:
         """List the ways to compute values and bounds, from the fastest to the one that proves most."""
         return [partial(self.certified_values, threads=threads)]
 
-    def inside_bound(self, rows: Rows) -> NDArray[np.bool_]:
+    def inside_bound(self, rows: Rows) -> BoolArray:
         """Decide which rows lie inside the model's validity bound; ``(n,)`` bool."""
         raise UnsupportedError("the model has no validity bound", "only models made by approximate have one")
 

@@ -10,13 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast.certificate import proven_signs, vote_is_certain
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.models.base import Attempt, Model
 from svmfast.models.head import Head
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import BoolArray, FloatArray, Rows
 
 if TYPE_CHECKING:
     from svmfast.models.expansion import KernelExpansion
@@ -28,7 +27,7 @@ def certified_rows(
     bounds: FloatArray,
     *,
     tolerance: float | None = None,
-) -> NDArray[np.bool_]:
+) -> BoolArray:
     """Decide for which rows the printed answer is provably the exact model's, from ``(n, p)`` bounds.
 
     Two classes and one-class: the sign cannot change, ``|value| > bound``. More classes: no uncertain pair
@@ -41,7 +40,7 @@ def certified_rows(
     known = np.isfinite(decisions) & np.isfinite(bounds)
     if not known.all():
         decisions, bounds = np.where(known, decisions, 0.0), np.where(known, bounds, np.inf)
-    within: NDArray[np.bool_] = np.ones(n, dtype=np.bool_)
+    within: BoolArray = np.ones(n, dtype=np.bool_)
     if tolerance is not None:
         within = np.all(bounds <= tolerance, axis=1)
     if head.is_regression:
@@ -50,7 +49,7 @@ def certified_rows(
         return within
     if not head.n_functions:  # a single class: there is one answer
         return within
-    sure: NDArray[np.bool_]
+    sure: BoolArray
     if head.one_vs_rest:
         reach = decisions + bounds
         best = decisions.argmax(axis=1)[:, None]
@@ -69,7 +68,7 @@ class Proven(NamedTuple):
     values: FloatArray
     bounds: FloatArray
     #: (n,) whether the label is certified.
-    certified: NDArray[np.bool_]
+    certified: BoolArray
 
 
 def first_proven(
@@ -121,7 +120,7 @@ def label_margins(head: Head, decisions: FloatArray) -> FloatArray:
 
 def fall_back_values(
     decide: Callable[[], FloatArray],
-    certified: NDArray[np.bool_],
+    certified: BoolArray,
     exact: KernelExpansion,
     rows: Rows,
     *,

@@ -8,12 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast.models.sizes import check_sizes, expect, total_of
-from svmfast.rows import FloatArray
-
-IntArray = NDArray[np.int64]
+from svmfast.rows import FloatArray, IntArray
 
 #: The kinds of pseudo landmarks.
 PSEUDO_KINDS = ("poly", "triangle")

@@ -18,9 +18,7 @@ from svmfast.models.head import Head
 from svmfast.models.pseudo import PSEUDO_KINDS, PseudoLandmarks
 from svmfast.models.sizes import check_sizes, check_tree, expect
 from svmfast.routing import ROUTER_WIDTH, Router, flat_tree
-from svmfast.rows import FloatArray, Rows
-
-IntArray = NDArray[np.int64]
+from svmfast.rows import FloatArray, IntArray, Rows
 
 #: Kernels that a routed model may have.
 ROUTED_KERNELS = ("rbf", LAPLACIAN)

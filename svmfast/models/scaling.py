@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from svmfast import _core
 from svmfast.caches import Cacheless, cached
@@ -20,7 +20,7 @@ from svmfast.models.scale_ranges import TargetRange as TargetRange
 from svmfast.models.scale_ranges import finite_vector
 from svmfast.models.sizes import expect
 from svmfast.options import MEMORY
-from svmfast.rows import MAX_COLUMNS, FloatArray, Rows
+from svmfast.rows import MAX_COLUMNS, FloatArray, IntArray, Rows
 
 #: Number of significant digits that svm-scale prints (``%g``).
 SVM_SCALE_DIGITS = 6
@@ -223,7 +223,7 @@ class Scaling(Cacheless):
         self,
         rows: Rows,
         *,
-        first: int | NDArray[np.int64] = 1,
+        first: int | IntArray = 1,
         memory: int = MEMORY,
         copies: float = 1,
         held: int = 0,
@@ -300,7 +300,7 @@ def identity(width: int) -> Scaling:
 
 
 @contextmanager
-def _named_overflow(first: int | NDArray[np.int64] = 1) -> Iterator[None]:
+def _named_overflow(first: int | IntArray = 1) -> Iterator[None]:
     """Turn the error of the native loops into one that names row and feature."""
     try:
         yield

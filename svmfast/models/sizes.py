@@ -11,9 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import ModelContentError
-from svmfast.rows import MAX_COLUMNS
-
-IntArray = NDArray[np.int64]
+from svmfast.rows import MAX_COLUMNS, IntArray
 
 
 def expect(field: str, holds: bool, what: str, expected: str, token: str | None = None) -> None:

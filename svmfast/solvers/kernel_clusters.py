@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast.errors import OptionError
 from svmfast.routing import Router
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import FloatArray, IntArray, Rows
 from svmfast.solvers.k_means import k_means
-
-IntArray = NDArray[np.int64]
 
 #: Maximum number of rows that k-means uses (Si, Hsieh, Dhillon 2017, section 5.2).
 KMEANS_ROWS = 20_000

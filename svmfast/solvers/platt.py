@@ -6,10 +6,9 @@ Parameters, stopping rule and limits are those of LIBSVM's ``sigmoid_train``.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast.errors import OptionError
-from svmfast.rows import FloatArray
+from svmfast.rows import BoolArray, FloatArray
 
 _MAX_ITERATIONS = 100
 _SHORTEST_STEP = 1e-10
@@ -17,7 +16,7 @@ _RIDGE = 1e-12
 _GRADIENT = 1e-5
 
 
-def fit_sigmoid(decisions: FloatArray, positive: NDArray[np.bool_]) -> tuple[float, float]:
+def fit_sigmoid(decisions: FloatArray, positive: BoolArray) -> tuple[float, float]:
     """A and B of P(positive | f) = 1 / (1 + exp(A f + B)), from rows that were not trained on."""
     first = np.asarray(positive, dtype=bool)
     if first.shape != decisions.shape:

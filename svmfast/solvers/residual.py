@@ -20,11 +20,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast import _core
 from svmfast.monomials import multiplicities, times_each_variable
-from svmfast.rows import FloatArray
+from svmfast.rows import FloatArray, IntArray
 from svmfast.solvers.nystrom import symmetric_eigen
 from svmfast.solvers.taylor import moments
 from svmfast.threads import map_in_threads, one_blas_thread
@@ -134,7 +133,7 @@ def _scaled(size: float, degree: int, scale: float, log_divisor: float) -> float
     return math.inf if logarithm > 700 else max(math.exp(logarithm) * (1 + 1e-9), SMALLEST)
 
 
-def _negligible(beta: FloatArray, norms: FloatArray, reach: float, negligible: float) -> NDArray[np.int64]:
+def _negligible(beta: FloatArray, norms: FloatArray, reach: float, negligible: float) -> IntArray:
     """The indices of points whose terms at distance `reach` add up to at most `negligible`."""
     size = np.abs(beta) * np.exp(-(np.maximum(norms - reach, 0) ** 2) / 2)
     order = np.argsort(size, kind="stable")

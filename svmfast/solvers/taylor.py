@@ -12,12 +12,11 @@ from functools import lru_cache
 from itertools import combinations_with_replacement
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast.certificate import MAX_ORDER
 from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
 from svmfast.monomials import by_degree, coefficient_count, counts_from, monomials, multiplicities
-from svmfast.rows import FloatArray
+from svmfast.rows import FloatArray, IntArray
 from svmfast.threads import map_in_threads, one_blas_thread
 
 # Points, and at least so many rows of monomials, of a product of matrices.
@@ -101,7 +100,7 @@ def moments(points: FloatArray, weights: FloatArray, degree: int, threads: int =
 
 
 @lru_cache(maxsize=16)
-def _last_variables(d: int, degree: int) -> NDArray[np.int64]:
+def _last_variables(d: int, degree: int) -> IntArray:
     tuples = combinations_with_replacement(range(d), degree)
     return np.array([sum(one[-1:]) for one in tuples], dtype=np.int64)
 

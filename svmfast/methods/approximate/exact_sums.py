@@ -6,11 +6,10 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast.errors import MemoryLimitError
 from svmfast.models.expansion import KernelExpansion
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import FloatArray, IntArray, Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,11 +17,11 @@ class ExactSums:
     """sum_{i in support[p]} beta[p]_i K(points_i, .) for every decision function p."""
 
     #: (d,) columns in which any support vector has an entry, ascending.
-    features: NDArray[np.int64]
+    features: IntArray
     #: (n, d) the support vectors in these columns.
     points: FloatArray
     #: For each function, the indices of its support vectors and their coefficients; both (m,).
-    support: tuple[NDArray[np.int64], ...]
+    support: tuple[IntArray, ...]
     beta: tuple[FloatArray, ...]
 
     @property

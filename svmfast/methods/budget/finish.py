@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast import _core
 from svmfast.errors import NotFiniteError
@@ -28,7 +27,7 @@ from svmfast.methods.budget.sgd import BudgetExpansion, StepOptions, TrainingBlo
 from svmfast.methods.budget.training import BudgetRun, Pair
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import BoolArray, FloatArray, IntArray, Rows
 from svmfast.solvers.arithmetic import eight_digits
 from svmfast.solvers.platt import fit_sigmoid, laplace_scale
 from svmfast.solvers.ridge import solve_with_ridge
@@ -89,7 +88,7 @@ class Refit:
         self.done = False
         self._restart()
 
-    def add(self, block: TrainingBlock, order: NDArray[np.int64], threads: int = 1) -> None:
+    def add(self, block: TrainingBlock, order: IntArray, threads: int = 1) -> None:
         """Add the rows of a block with the numbers ``order``."""
         trial = self._theta + self._length * self._step
         call, self._calls = self._calls, self._calls + 1
@@ -101,7 +100,7 @@ class Refit:
             self._gradient += gradient
             self._hessian += hessian
 
-    def _kernel(self, block: TrainingBlock, order: NDArray[np.int64]) -> FloatArray:
+    def _kernel(self, block: TrainingBlock, order: IntArray) -> FloatArray:
         """Compute the kernel values of rows with all vectors, and a column of 1 for the bias, and padding."""
         m = len(self._vectors)
         values: FloatArray = _core.rbf_rows(
@@ -111,7 +110,7 @@ class Refit:
         return values
 
     def _sums(
-        self, block: TrainingBlock, order: NDArray[np.int64], theta: FloatArray, part: tuple[int, int]
+        self, block: TrainingBlock, order: IntArray, theta: FloatArray, part: tuple[int, int]
     ) -> tuple[float, FloatArray, FloatArray]:
         """Sum loss, gradient and Hessian over a part of the rows; those with a positive loss are active."""
         loss, gradient, hessian = 0.0, np.zeros(self._size), np.zeros((self._size, self._size))
@@ -209,7 +208,7 @@ class Finished:
     expansion: BudgetExpansion
     #: (m,) which vectors come from rows of the pair's first class; the sign of a refitted coefficient does
     #: not tell.
-    first_class: NDArray[np.bool_]
+    first_class: BoolArray
 
 
 def finish(run: BudgetRun) -> list[Finished]:

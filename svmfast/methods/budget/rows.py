@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 from svmfast.errors import OptionError, SingleClassError
 from svmfast.methods.budget import BudgetTrainOptions
 from svmfast.methods.budget.sgd import TrainingBlock
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import BoolArray, FloatArray, IntArray, Rows
 from svmfast.solvers.training_data import TrainingSource, chosen, class_labels, expand, random_order
-
-IntArray = NDArray[np.int64]
 
 #: A fifth of the rows is held out for probabilities, but no more than about this many.
 MOST_HELD_OUT = 20_000
@@ -47,7 +45,7 @@ class Selection:
     labels: FloatArray
     codes: NDArray[np.int32]
 
-    def of_pair(self, first: int, second: int) -> tuple[Rows, NDArray[np.bool_]]:
+    def of_pair(self, first: int, second: int) -> tuple[Rows, BoolArray]:
         """Take the rows of two classes; mark those of the first."""
         mine = np.flatnonzero((self.codes == first) | (self.codes == second))
         return self.rows.take(mine), self.codes[mine] == first
@@ -115,7 +113,7 @@ class RunRows:
         share = most / self.source.n_rows
         return share if self.source.n_sets == 1 else min(share, 0.5 / self.source.n_sets)
 
-    def _is_held_out(self, numbers: IntArray) -> NDArray[np.bool_]:
+    def _is_held_out(self, numbers: IntArray) -> BoolArray:
         share = min(0.2, self._share(MOST_HELD_OUT)) if self.options.probability else 0.0
         held = chosen(numbers, self.options.seed + _HOLD_OUT, share)
         if self.options.is_classifier:  # every class keeps a training row

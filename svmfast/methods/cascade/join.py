@@ -20,7 +20,7 @@ from svmfast.class_scores import KeptLabels, class_scores
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.methods.cascade import CascadeOptions
 from svmfast.methods.cascade.report import CascadeReport
-from svmfast.methods.cascade.threshold import Chosen, Evaluated, IntArray, choose, least_rows
+from svmfast.methods.cascade.threshold import Chosen, Evaluated, choose, least_rows
 from svmfast.methods.common.equal_rows import copied, groups_of, row_keys
 from svmfast.methods.method import ALONE, Race, Setting
 from svmfast.models.answer import answer
@@ -30,7 +30,7 @@ from svmfast.models.certified import label_margins
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.scaled import mean_work
 from svmfast.models.scaling import Scaling
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import FloatArray, IntArray, Rows
 from svmfast.solvers.arithmetic import provenance
 
 #: Maximum number of decision values in memory.

@@ -11,13 +11,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from svmfast.rows import FloatArray
+from svmfast.rows import BoolArray, FloatArray, IntArray
 from svmfast.solvers.intervals import largest_count, trials_needed, upper_limit
-
-BoolArray = NDArray[np.bool_]
-IntArray = NDArray[np.int64]
 
 #: One row in this many decides, unless too few others would be left to show the limit.
 DECIDING_SHARE = 5

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast.errors import OptionError
 from svmfast.figures import Figures, computed, figure
@@ -16,7 +15,7 @@ from svmfast.methods.common.equal_rows import groups_of, row_keys
 from svmfast.methods.common.problem import CLASSES, HeadScore, Problem, warn_of_absent
 from svmfast.methods.method import GivenRows, Setting
 from svmfast.models.base import Model
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import FloatArray, IntArray, Rows
 from svmfast.score import Quality
 
 
@@ -60,12 +59,12 @@ def check_folds(problem: Problem, options: Any) -> None:
         raise OptionError(f"`folds` is {folds}; there are {rows} rows")
 
 
-def fold_numbers(rows: Rows, folds: int, seed: int) -> NDArray[np.int64]:
+def fold_numbers(rows: Rows, folds: int, seed: int) -> IntArray:
     """Draw the fold of every row, from 0, at random; copies of a row are in the same fold."""
     group, first = groups_of(row_keys(rows))
     if len(first) < folds:
         raise OptionError(f"`folds` is {folds}; there are {len(first)} distinct rows")
-    drawn: NDArray[np.int64] = np.random.default_rng([seed, 7]).permutation(len(first)) % folds
+    drawn: IntArray = np.random.default_rng([seed, 7]).permutation(len(first)) % folds
     return drawn[group]
 
 

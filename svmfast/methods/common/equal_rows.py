@@ -11,13 +11,9 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
-from numpy.typing import NDArray
 
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import BoolArray, FloatArray, IntArray, Rows
 from svmfast.solvers.intervals import clopper_pearson, poisson_limits, weighted_sum
-
-BoolArray = NDArray[np.bool_]
-IntArray = NDArray[np.int64]
 
 #: Copies are reported only if the probability that independent draws look like copies is below about this.
 COPIED_BY_CHANCE = 1e-4
@@ -165,12 +161,12 @@ class Aside:
     """A division of n rows into those to fit and those held out; equal rows are in the same part."""
 
     #: (n,) the rows that may be fitted.
-    fitted: NDArray[np.bool_]
+    fitted: BoolArray
     #: (h,) the rows that are held out, with their copies, ascending.
-    held: NDArray[np.int64]
+    held: IntArray
     #: (m,) the rows on which to compare models: the first of each group of equal rows that is held out,
     #: ascending, and then of each group that is frequent.
-    rows: NDArray[np.int64]
+    rows: IntArray
     #: How often these rows occur.
     counted: Counted
 

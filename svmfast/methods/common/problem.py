@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from svmfast.errors import OptionError, SingleClassError
 from svmfast.methods.method import Setting
 from svmfast.models.head import Head
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import BoolArray, FloatArray, IntArray, Rows
 from svmfast.score import Quality, Score, roc_auc
 from svmfast.solvers.training_data import check_class_labels
 
@@ -65,7 +65,6 @@ def remark_on_classes(found: Quality | None, setting: Setting) -> None:
         setting.note(line)
 
 
-IntArray = NDArray[np.int64]
 #: Tasks whose targets are classes, for the squared hinge loss; all others fit values by least squares.
 CLASSES = ("svc", "labels")
 
@@ -107,7 +106,7 @@ class Problem:
     def hinge(self) -> bool:
         return self.task in CLASSES
 
-    def only(self, chosen: NDArray[np.int64] | NDArray[np.bool_]) -> Problem:
+    def only(self, chosen: IntArray | BoolArray) -> Problem:
         weights = None if self.weights is None else self.weights[chosen]
         return replace(self, rows=self.rows.take(chosen), targets=self.targets[chosen], weights=weights)
 
@@ -173,7 +172,7 @@ def row_weights(weights: Sequence[tuple[int, float]], labels: FloatArray) -> Flo
     return found
 
 
-def class_weights_of(which: NDArray[np.int64], weights: FloatArray | None) -> tuple[tuple[int, float], ...]:
+def class_weights_of(which: IntArray, weights: FloatArray | None) -> tuple[tuple[int, float], ...]:
     """The weight of each class from weights of rows, ``(n,)``, that are equal within a class."""
     if weights is None:
         return ()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import FloatArray, IntArray, Rows
 
 
 class RowSample:
@@ -20,7 +19,7 @@ class RowSample:
         self._parts: list[Rows] = []
         self._labels: list[FloatArray] = []
         self._keys: list[FloatArray] = []
-        self._numbers: list[NDArray[np.int64]] = []
+        self._numbers: list[IntArray] = []
         self._held = 0
 
     def add(self, rows: Rows, labels: FloatArray) -> None:
@@ -51,6 +50,6 @@ class RowSample:
         return self._parts[0], self._labels[0]
 
     @property
-    def numbers(self) -> NDArray[np.int64]:
+    def numbers(self) -> IntArray:
         """The number of each row of :meth:`result` in the stream, from 1."""
         return np.concatenate(self._numbers)

@@ -21,19 +21,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast import _core
 from svmfast.kernels import NATIVE_KINDS, Kernel
 from svmfast.methods.common.problem import class_weights_of
 from svmfast.methods.dcpred import DcpredOptions
 from svmfast.methods.train.training import TrainOptions, train
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import FloatArray, IntArray, Rows
 from svmfast.solvers.k_means import k_means
 from svmfast.solvers.nystrom import EIGENVALUE_CUTOFF
 from svmfast.solvers.squared_hinge import solve_squared_hinge
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

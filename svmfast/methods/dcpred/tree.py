@@ -17,12 +17,10 @@ from svmfast.models.pseudo import PseudoLandmarks
 from svmfast.models.routed import RoutedModel, centers_on_the_way
 from svmfast.progress import counting
 from svmfast.routing import Router, flat_tree
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import FloatArray, IntArray, Rows
 from svmfast.solvers.intervals import largest
 from svmfast.solvers.kernel_clusters import kmeans_centers
 from svmfast.threads import map_in_threads
-
-IntArray = NDArray[np.int64]
 
 #: Up to this many leaves, the default is one level. Two levels are less accurate (letter, 30 leaves of 60
 #: landmarks: 95.5 % instead of 96.1 %), but take about 2 sqrt(leaves) distances instead of one per leaf.

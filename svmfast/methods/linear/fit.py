@@ -18,7 +18,6 @@ from svmfast.methods.candidates import Candidate, CandidateRequest, NotTried
 from svmfast.methods.common.problem import (
     MOST_SCORED,
     HeadScore,
-    IntArray,
     numbered_classes,
     remark_on_classes,
     row_weights,
@@ -29,7 +28,7 @@ from svmfast.methods.linear import LinearOptions
 from svmfast.methods.method import Inputs, Outcome, Setting
 from svmfast.models.head import Head
 from svmfast.models.polynomial import PolynomialModel
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import FloatArray, IntArray, Rows
 from svmfast.score import Quality
 from svmfast.solvers.squared_hinge import solve_squared_hinge
 from svmfast.solvers.training_data import compact

@@ -15,19 +15,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast.errors import MemoryLimitError
 from svmfast.kernels import Kernel
 from svmfast.methods.meka import MekaOptions
 from svmfast.methods.method import Setting
 from svmfast.progress import Progress, counting, silent
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import FloatArray, IntArray, Rows
 from svmfast.solvers.kernel_clusters import KMEANS_ROWS, Partition, kmeans_centers, partition
 from svmfast.solvers.nystrom import CHUNK_ROWS, eigen_descending, inverse_root, kernel_features
 from svmfast.threads import map_in_threads
-
-IntArray = NDArray[np.int64]
 
 #: Regularization of a link, in units of K(x, x) = 1.
 LINK_RIDGE = 0.05
@@ -285,6 +282,6 @@ def low_rank_bytes(n: int, d: int, c: int, largest: int, options: MekaOptions, t
     return 8 * needed
 
 
-def triangle_bytes(sizes: NDArray[np.int64]) -> int:
+def triangle_bytes(sizes: IntArray) -> int:
     """Compute the bytes of the exact blocks within clusters, one triangle of each."""
     return int((sizes * (sizes + 1)).sum()) * 4

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast.errors import OptionError
 from svmfast.figures import Figures, computed, figure
@@ -16,11 +15,9 @@ from svmfast.methods.meka import MekaOptions
 from svmfast.methods.meka.approximation import BLOCK, Meka, approximate_kernel, clustered, triangle_bytes
 from svmfast.methods.meka.solve import positive_spectrum
 from svmfast.methods.method import ALONE, Setting
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import FloatArray, IntArray, Rows
 from svmfast.solvers.kernel_clusters import load_kmeans
 from svmfast.threads import map_in_threads, one_blas_thread
-
-IntArray = NDArray[np.int64]
 
 #: Returns the block of an approximation for given rows of groups g and h: block_of(g, rows, h, rows), g <= h.
 BlockOf = Callable[[int, slice, int, slice], FloatArray]

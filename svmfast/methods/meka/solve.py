@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast.errors import UnsupportedError
 from svmfast.kernels import LAPLACIAN, Kernel
@@ -15,13 +14,11 @@ from svmfast.methods.meka.approximation import BLOCK_CACHE_MEGABYTES, Meka
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.models.head import Head
 from svmfast.models.routed import RoutedModel
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import FloatArray, IntArray, Rows
 from svmfast.solvers.kernel_clusters import Partition
 from svmfast.solvers.nystrom import eigen_descending
 from svmfast.solvers.squared_hinge import solve_squared_hinge
 from svmfast.threads import map_in_threads
-
-IntArray = NDArray[np.int64]
 
 #: A squared hinge problem counts as solved when the gradient, relative to that at zero, is at most this. With
 #: 1e-3 the error of the weights may be as large as their norm, and the solution for one C may pass for the

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast.errors import MissingPackageError, OptionError
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import FloatArray, IntArray, Rows
 from svmfast.threads import interruptible, set_openmp_threads
 
 T = TypeVar("T")
@@ -37,14 +36,14 @@ class Solution:
     """A copy of LIBSVM's ``svm_model``. Parts that a model does not have are None or empty."""
 
     #: (n,) indices, from 0, of the training rows that became support vectors, grouped by class.
-    sv_indices: NDArray[np.int64]
+    sv_indices: IntArray
     #: (nr_class - 1, n)
     sv_coef: FloatArray
     #: As `prob_a` and `prob_b`, a number for each pair of classes.
     rho: FloatArray
     #: As `nr_sv`, a number for each class.
-    label: NDArray[np.int64] | None
-    nr_sv: NDArray[np.int64] | None
+    label: IntArray | None
+    nr_sv: IntArray | None
     prob_a: FloatArray | None = None
     prob_b: FloatArray | None = None
     #: (10,)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from svmfast.display import count
 from svmfast.errors import OptionError, TrainingRowError
@@ -20,7 +20,7 @@ from svmfast.methods.train.fold_score import FoldScore
 from svmfast.methods.train.libsvm import Problem, Solution
 from svmfast.models.expansion import Kernel, KernelExpansion
 from svmfast.models.head import Head
-from svmfast.rows import FloatArray, Rows, as_rows, with_zeros
+from svmfast.rows import FloatArray, IntArray, Rows, as_rows, with_zeros
 from svmfast.solvers.arithmetic import eight_digits
 from svmfast.solvers.training_data import check_class_labels
 from svmfast.threads import map_in_threads
@@ -129,7 +129,7 @@ def _checked(
     return rows, y, parameters, Problem(rows, y, parameters, weights, first_index=0 if precomputed else 1)
 
 
-def _check_finite(what: str, values: FloatArray, indptr: NDArray[np.int64]) -> None:
+def _check_finite(what: str, values: FloatArray, indptr: IntArray) -> None:
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         row = int(np.searchsorted(indptr, bad[0], side="right"))
