@@ -5,25 +5,27 @@ from __future__ import annotations
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from svmfast import __version__
 from svmfast.commands.data_check import DataCheck
 from svmfast.commands.frontier import DEFAULT_DIFFERENCE, DEFAULT_LOSS, FrontierOptions
 from svmfast.commands.given import open_noted_model, with_scaling_of
 from svmfast.errors import OptionError, UnsupportedError
+from svmfast.formats.model_files import identity_of
+from svmfast.frontiers.choice import Limits
+from svmfast.frontiers.comparing import Comparing
 from svmfast.frontiers.folder import RunFolder, file_hash
 from svmfast.frontiers.plan import chosen_methods
+from svmfast.frontiers.request import RunRequest
+from svmfast.frontiers.row_sets import Origin, RowSets, read_sets
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.scaling import Scaling
 from svmfast.options import Reading
 from svmfast.progress import Listener
 from svmfast.values import is_path, percentage
-
-if TYPE_CHECKING:
-    from svmfast.frontiers.choice import Limits
-    from svmfast.frontiers.comparing import Comparing
-    from svmfast.frontiers.request import RunRequest
-    from svmfast.frontiers.row_sets import RowSets
-    from svmfast.models.expansion import KernelExpansion
-    from svmfast.models.scaling import Scaling
 
 #: Share of the time limit that is reserved for timing at the end, at most so many seconds.
 KEPT_FOR_TIMING, MOST_KEPT = 0.15, 60.0
@@ -46,9 +48,6 @@ class FrontierArguments:
 
 def run_request(given: FrontierArguments) -> RunRequest:
     """Check and read everything that a run needs, and measure the exact model."""
-    from svmfast.frontiers.request import RunRequest
-    from svmfast.frontiers.row_sets import Origin
-
     begin, chosen, listener = time.monotonic(), given.options, given.listener
     _check_labels(given)
     methods = chosen_methods(chosen.methods)
@@ -100,8 +99,6 @@ class _OpenedExact(NamedTuple):
 
 def _open_exact(given: FrontierArguments) -> _OpenedExact:
     """Read the exact model, and the scaling of the rows."""
-    from svmfast.formats.model_files import identity_of
-
     path, reading, memory = given.exact_path, given.reading, given.options.memory
     opened = open_noted_model(path, given.listener.note, memory=memory)
     whole, exact = opened.model, opened.model.unscaled.expansion
@@ -121,8 +118,6 @@ def _open_exact(given: FrontierArguments) -> _OpenedExact:
 
 def _row_sets(given: FrontierArguments, opened: _OpenedExact) -> RowSets:
     """Read and divide the rows; warn about those that do not look like the model's."""
-    from svmfast.frontiers.row_sets import read_sets
-
     scaling, train = opened.scaling, given.train
     check = DataCheck(opened.exact, given.reading, given.listener)
     sets = read_sets(
@@ -148,8 +143,6 @@ def _row_sets(given: FrontierArguments, opened: _OpenedExact) -> RowSets:
 
 
 def _limits(given: FrontierArguments, *, regression: bool) -> Limits:
-    from svmfast.frontiers.choice import Limits
-
     chosen = given.options
     balanced = chosen.metric != "accuracy"
     alone = chosen.max_diff is None and (chosen.max_bytes, chosen.max_operations) != (None, None)
@@ -186,10 +179,6 @@ def _check_labels(given: FrontierArguments) -> None:
 
 def _exact_measured(given: FrontierArguments, opened: _OpenedExact, sets: RowSets, source: str) -> Comparing:
     """Measure the exact model; refuse labelled rows on which it is no better than chance."""
-    import numpy as np
-
-    from svmfast.frontiers.comparing import Comparing
-
     exact, scaling, tested = opened.exact, opened.scaling, [sets.choosing, sets.confirming]
     if scaling is not None:
         tested = [replace(one, labels=scaling.apply_labels(one.labels)) for one in tested]
@@ -217,8 +206,6 @@ def _refuse_another_folder(folder: Path) -> None:
 
 def _identity(given: FrontierArguments, opened: _OpenedExact) -> dict[str, Any]:
     """Everything that the models and measurements depend on: the identity of the run."""
-    from svmfast import __version__
-
     found: dict[str, Any] = {"model": opened.identity.removeprefix("sha256:")}
     for name, path in (("train", given.train), ("test", given.test)):
         found[name] = None if path is None else file_hash(path)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from svmfast.errors import UnsupportedError
-
-if TYPE_CHECKING:
-    from svmfast.frontiers.report import Frontier
-    from svmfast.frontiers.run import FrontierRun
-    from svmfast.models.base import Model
+from svmfast.formats.model_files import load_model
+from svmfast.frontiers import report
+from svmfast.frontiers.html import as_html
+from svmfast.frontiers.report import Frontier
+from svmfast.frontiers.run import FrontierRun
+from svmfast.frontiers.words import verdict
+from svmfast.models.base import Model
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,15 +33,11 @@ class FrontierResult:
 
     def table(self) -> list[str]:
         """The table of the models as text."""
-        from svmfast.frontiers import report
-
         found = self.report
         return [report.title(found), *report.origins(found), *report.table_lines(found)]
 
     def lines(self) -> list[str]:
         """The recommendation as text."""
-        from svmfast.frontiers.words import verdict
-
         return verdict(self.report)
 
     def to_dict(self) -> dict[str, Any]:
@@ -48,8 +46,6 @@ class FrontierResult:
 
     def model(self) -> Model:
         """The recommended model; raises UnsupportedError if there is none."""
-        from svmfast.formats.model_files import load_model
-
         if self.recommended is None:
             raise UnsupportedError("no model meets the limits", "nothing is recommended")
         return load_model(self.recommended)
@@ -61,8 +57,6 @@ def write_results(
     document: Callable[[Mapping[str, Any]], Mapping[str, Any]],
 ) -> FrontierResult:
     """Write the reports and the recommended model; `document` makes the content of report.json."""
-    from svmfast.frontiers.html import as_html
-
     folder, best = run.folder, found.recommended
     # Scripts rely on this name, whatever the model is; that of an earlier run is gone (RunFolder.open).
     place = folder.path / "recommended"

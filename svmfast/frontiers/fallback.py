@@ -8,19 +8,18 @@ written, as ``recommended``. Its command, run later, makes the same bytes.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from svmfast.display import shell_line
 from svmfast.errors import OptionError, UnsupportedError
+from svmfast.frontiers.comparing import Measurements
 from svmfast.frontiers.plan import CASCADE, CandidateCommand
+from svmfast.frontiers.request import RunRequest
 from svmfast.frontiers.row_sets import CHOOSE_PART
 from svmfast.methods import registry
+from svmfast.methods.cascade.run import join_candidate
+from svmfast.models.base import Model
 from svmfast.options import command_words
-
-if TYPE_CHECKING:
-    from svmfast.frontiers.comparing import Measurements
-    from svmfast.frontiers.request import RunRequest
-    from svmfast.models.base import Model
 
 #: The exact model is embedded if at least this percentage of the choosing rows is certified; else a
 #: cascade may join it.
@@ -65,8 +64,6 @@ def _joined(
     asked: RunRequest, candidate: CandidateCommand, model: Model, percent: float, together: str
 ) -> Backed | None:
     """The cascade of the candidate's model and the exact one, with thresholds from the choosing rows."""
-    from svmfast.methods.cascade.run import join_candidate
-
     compared = asked.comparing.choosing
     try:
         found = join_candidate(

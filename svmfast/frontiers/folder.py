@@ -13,6 +13,7 @@ from typing import Any
 
 from svmfast.errors import OptionError
 from svmfast.figures import plain
+from svmfast.formats.target import write_atomic
 from svmfast.frontiers.plan import CandidateCommand
 
 #: Folders with another layout are overwritten.
@@ -92,8 +93,6 @@ class RunFolder:
 
     def write_bytes(self, name: str, content: bytes) -> None:
         """Write a file atomically."""
-        from svmfast.formats.target import write_atomic
-
         with write_atomic(self.path / name) as out:
             out.write(content)
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from svmfast.caches import cached
+from svmfast.evaluation.benchmark import check_same_question
+from svmfast.evaluation.subject import ComparedModel
+from svmfast.evaluation.timing import Speed
+from svmfast.formats.model_files import load_model
+from svmfast.frontiers.choice import Point
+from svmfast.frontiers.comparing import Measurements
 from svmfast.frontiers.fallback import FALLBACK, with_exact
+from svmfast.frontiers.folder import MadeRecord
 from svmfast.frontiers.plan import CandidateCommand
-
-if TYPE_CHECKING:
-    from svmfast.evaluation.timing import Speed
-    from svmfast.frontiers.choice import Point
-    from svmfast.frontiers.comparing import Measurements
-    from svmfast.frontiers.folder import MadeRecord
-    from svmfast.frontiers.request import RunRequest
-    from svmfast.models.base import Model
+from svmfast.frontiers.request import RunRequest
+from svmfast.models.base import Model
 
 
 @dataclass
@@ -49,10 +50,6 @@ class MeasuredModels:
 
     def measure(self, candidate: CandidateCommand, record: MadeRecord) -> list[MeasuredModel]:
         """Measure a candidate's model; where the exact model may help as fallback, also with that."""
-        from svmfast.evaluation.benchmark import check_same_question
-        from svmfast.evaluation.subject import ComparedModel
-        from svmfast.formats.model_files import load_model
-
         asked, path = self.request, self.request.folder.model(candidate)
         model = load_model(path, memory=asked.memory).unscaled
         check_same_question(ComparedModel(asked.exact_path, asked.exact), ComparedModel(path, model))
@@ -73,8 +70,6 @@ class MeasuredModels:
 
     def points(self, speeds: Mapping[str, Speed]) -> list[Point]:
         """The exact model and the measured ones that have been timed, with these speeds."""
-        from svmfast.frontiers.choice import Point
-
         known = [self._known_of_exact, *(one.known for one in self._all.values())]
         return [Point(**one, speed=speeds[one["name"]]) for one in known if one["name"] in speeds]
 

@@ -7,18 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from svmfast.errors import OptionError
 from svmfast.figures import Figures, figure
 from svmfast.methods import registry
-from svmfast.methods.candidates import CandidateRequest
+from svmfast.methods.candidates import Candidate, CandidateRequest
+from svmfast.methods.method import Method
 from svmfast.models.memory import MEMORY
 from svmfast.options import options_of
-
-if TYPE_CHECKING:
-    from svmfast.methods.candidates import Candidate
-    from svmfast.methods.method import Method
 
 #: Placeholders of paths in a candidate's arguments.
 EXACT, TRAIN, OUT = "{exact}", "{train}", "{out}"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from svmfast.evaluation.timing import LEAST_BLOCKS, Rounds, Speed, first_call
-
-if TYPE_CHECKING:
-    from svmfast.models.scaling import Scaling
-    from svmfast.rows import Rows
+from svmfast.models.scaling import Scaling
+from svmfast.rows import Rows
 
 #: Speeds are measured on the rows that the exact model answers in this share of the time limit, within limits
 #: in seconds, and on at least LEAST_SAMPLE rows unless these take LEAST_FACTOR times as long. Where there are
@@ -101,8 +100,6 @@ def timed_rows(rows: Rows, exact_seconds: float, left: float, scaling: Scaling |
 
     `exact_seconds` is the time that the exact model takes for all `rows`, `left` that until the run's end.
     """
-    import numpy as np
-
     least, most = SAMPLE_SECONDS
     rate = len(rows) / max(exact_seconds, 1e-9)
     n = max(1, int(rate * min(most, max(least, SAMPLE_SHARE * left))))

@@ -6,20 +6,18 @@ It also completes the command line of a candidate with the paths of the run.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from svmfast.display import shell_line
+from svmfast.formats.model_files import model_bytes
+from svmfast.frontiers.choice import Limits
+from svmfast.frontiers.comparing import Comparing
+from svmfast.frontiers.folder import RunFolder
+from svmfast.frontiers.plan import CandidateCommand
+from svmfast.frontiers.row_sets import Origin, RowSets
+from svmfast.models.base import Model
+from svmfast.models.expansion import KernelExpansion
 from svmfast.models.scaled import with_scaling
-
-if TYPE_CHECKING:
-    from svmfast.frontiers.choice import Limits
-    from svmfast.frontiers.comparing import Comparing
-    from svmfast.frontiers.folder import RunFolder
-    from svmfast.frontiers.plan import CandidateCommand
-    from svmfast.frontiers.row_sets import Origin, RowSets
-    from svmfast.models.base import Model
-    from svmfast.models.expansion import KernelExpansion
-    from svmfast.models.scaling import Scaling
+from svmfast.models.scaling import Scaling
 
 
 @dataclass(frozen=True)
@@ -49,8 +47,6 @@ class RunRequest:
 
     def stored(self, model: Model) -> bytes:
         """The content of a model's file, including the scaling."""
-        from svmfast.formats.model_files import model_bytes
-
         return model_bytes(with_scaling(model, self.scaling))
 
     def arguments(self, candidate: CandidateCommand, out: str | None = None) -> list[str]:

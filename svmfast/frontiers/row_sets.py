@@ -6,20 +6,19 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from svmfast.display import count
 from svmfast.errors import UnsupportedError
+from svmfast.formats.data import read_data, stream_data
+from svmfast.formats.svmlight import Dataset, write_svmlight
+from svmfast.methods.common.equal_rows import groups_of, row_keys
+from svmfast.models.scaling import Scaling
 from svmfast.options import Reading, changed_words
 from svmfast.progress import Progress, silent
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from svmfast.formats.svmlight import Dataset
-    from svmfast.models.scaling import Scaling
-    from svmfast.rows import FloatArray, Rows
+from svmfast.rows import FloatArray, Rows
 
 #: Without --test this share of TRAIN is held out, half of it to choose and half to confirm, with at most
 #: MOST_HELD_OUT rows in each half.
@@ -66,8 +65,6 @@ class RowSets:
 
         They are written in every run, so that they always match the data and the seed.
         """
-        from svmfast.formats.svmlight import write_svmlight
-
         parts = {CHOOSE_PART: self.choosing, CONFIRM_PART: self.confirming, TRAIN_PART: self.rest}
         for name, part in parts.items():
             if part is None:
@@ -115,9 +112,6 @@ def read_sets(
     remarks on a file, `columns` with each file's path, its feature columns if it is a table, and how it is
     read. UnsupportedError if there are too few rows.
     """
-    from svmfast.formats.data import read_data, stream_data
-    from svmfast.rows import Rows
-
     named = reading if scaling is None else replace(reading, scale=scaling.only_names())
     features = None
     if test is not None:
@@ -145,10 +139,6 @@ def read_sets(
 
 def _parts(dataset: Dataset, path: str, seed: int, *, everything: bool) -> list[LabelledRows]:
     """Divide rows into choosing and confirming ones and the rest."""
-    import numpy as np
-
-    from svmfast.methods.common.equal_rows import groups_of, row_keys
-
     n = len(dataset.rows)
     half = n // 2 if everything else min(MOST_HELD_OUT, int(n * HELD_OUT / 2))
     group, _ = groups_of(row_keys(dataset.rows))
@@ -175,8 +165,6 @@ def divided(
     Equal rows stay together: copies in two sets would confirm a choice by the rows that made it. `group` has
     equal numbers for equal rows, from 0. With `everything`, the second set has all rows that the first lacks.
     """
-    import numpy as np
-
     n_groups = int(group.max(initial=-1)) + 1
     place = np.argsort(rng.permutation(n_groups))[group]  # of each row's group in a random order
     order = np.argsort(place, kind="stable")

@@ -6,26 +6,26 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
+from svmfast import __version__
 from svmfast.caches import cached
 from svmfast.errors import MemoryLimitError, SvmfastError
+from svmfast.evaluation.timing import Speed
 from svmfast.frontiers.child import Failed, OutOfTime, make
+from svmfast.frontiers.choice import choose, contenders, pareto
 from svmfast.frontiers.folder import MadeRecord, file_hash
 from svmfast.frontiers.measured import MeasuredModels
 from svmfast.frontiers.plan import CandidateCommand, Missing, plan
 from svmfast.frontiers.racing import LEAST_TIMING, MOST_TIMING, Racing, timed_rows
+from svmfast.frontiers.report import Frontier
+from svmfast.frontiers.request import RunRequest
 from svmfast.frontiers.schedule import Schedule
 from svmfast.methods.candidates import CandidateRequest
+from svmfast.models.answer import answer
+from svmfast.models.base import Model
+from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, duration, silent
-
-if TYPE_CHECKING:
-    from svmfast.evaluation.timing import Speed
-    from svmfast.frontiers.report import Frontier
-    from svmfast.frontiers.request import RunRequest
-    from svmfast.models.base import Model
-    from svmfast.models.expansion import KernelExpansion
-    from svmfast.rows import Rows
+from svmfast.rows import Rows
 
 
 class FrontierRun:
@@ -39,10 +39,6 @@ class FrontierRun:
 
     def run(self) -> Frontier:
         """Plan; make, measure and time each candidate; time them all on; choose and confirm."""
-        from svmfast import __version__
-        from svmfast.frontiers.choice import choose, pareto
-        from svmfast.frontiers.report import Frontier
-
         asked = self.request
         candidates, missing = plan(
             self._candidate_request,
@@ -134,8 +130,6 @@ class FrontierRun:
         return Racing(self._timed_call(self.request.exact))
 
     def _timed_call(self, model: Model, fallback: KernelExpansion | None = None) -> Callable[[], object]:
-        from svmfast.models.answer import answer
-
         return partial(answer, model, self._timed_rows, exact=fallback, threads=self.request.threads)
 
     @cached
@@ -149,8 +143,6 @@ class FrontierRun:
 
         The confirming rows play no part, so that they confirm without bias.
         """
-        from svmfast.frontiers.choice import contenders
-
         return [point.name for point in contenders(self.measured.points(speeds), self.request.limits)]
 
     def _not_made(self, late: dict[str, str]) -> list[Missing]:

@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from svmfast.class_scores import MAX_LINES, LostClass, class_word
 from svmfast.display import count, shell_line
 from svmfast.evaluation.loss import NOTHING, Estimate, Loss
 from svmfast.evaluation.timing import Speed
 from svmfast.frontiers.choice import AS_FAST, GAIN, KEYS, Limits, Point, Recommendation, keys, unmet
+from svmfast.frontiers.report import Frontier
 from svmfast.score import interval_text
 from svmfast.solvers.intervals import CONFIDENCE, LEAST_FOR_MEANS, clopper_pearson, trials_needed
-
-if TYPE_CHECKING:
-    from svmfast.frontiers.report import Frontier
 
 
 def verdict(found: Frontier) -> list[str]:
