@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from svmfast import __version__
 from svmfast.commands.data_check import IN_MEMORY, DataCheck
+from svmfast.commands.export import ExportOptions
 from svmfast.commands.export_report import Export, ExportReport
 from svmfast.commands.given import rows_of, with_scaling_of
 from svmfast.commands.libsvm_text import libsvm_text
@@ -19,15 +20,13 @@ from svmfast.exports.accuracy import Settings, checked_rows, measured
 from svmfast.exports.computation import computation_of
 from svmfast.exports.languages import LANGUAGES
 from svmfast.formats.model_files import identity_of
+from svmfast.models.base import Model
+from svmfast.models.requirements import missing_probability
 from svmfast.models.scaled import with_scaling
 from svmfast.options import Reading
 from svmfast.progress import Listener
 from svmfast.rows import Rows
 from svmfast.values import is_path
-
-if TYPE_CHECKING:
-    from svmfast.commands.export import ExportOptions
-    from svmfast.models.base import Model
 
 
 def exported(
@@ -91,8 +90,6 @@ def exported(
 
 def _check_probability(model: Model) -> None:
     """Raise UnsupportedError for a model without probabilities of classes."""
-    from svmfast.models.requirements import missing_probability
-
     missing = missing_probability(model)
     if missing is not None or model.head.is_regression:
         what = "a regression model has no probabilities of classes" if missing is None else missing.what

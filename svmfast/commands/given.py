@@ -7,23 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from svmfast.display import shown
 from svmfast.errors import OptionError, WrongTypeError
+from svmfast.formats.model_files import LoadedModel, open_model
+from svmfast.models.base import Model
 from svmfast.models.memory import MEMORY, require_memory
+from svmfast.models.scaling import Scaling
 from svmfast.options import PLAIN, Reading
 from svmfast.rows import FloatArray, Rows, as_array, as_floats, as_rows
 from svmfast.sparse import is_sparse
 from svmfast.values import is_path
-
-if TYPE_CHECKING:
-    from svmfast.formats.model_files import LoadedModel
-    from svmfast.models.base import Model
-    from svmfast.models.scaling import Scaling
 
 #: The types accepted for a model and for data.
 MODEL = "a model, or the path of one"
@@ -32,8 +30,6 @@ DATA = "an array of numbers, a SciPy sparse matrix, Rows, a Dataset, a DataFrame
 
 def open_noted_model(source: Any, note: Callable[[str], None], *, memory: int = MEMORY) -> LoadedModel:
     """Read a model of any kind, in at most `memory` bytes; `note` receives its reader's remarks."""
-    from svmfast.formats.model_files import open_model
-
     opened = open_model(source, memory=memory)
     for text in opened.warnings:
         note(text)

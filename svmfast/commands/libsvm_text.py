@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.ranges import ranges_bytes
+from svmfast.models.base import Model
 from svmfast.models.scaling import ColumnRanges, Scaling
 from svmfast.progress import Listener
-
-if TYPE_CHECKING:
-    from svmfast.models.base import Model
 
 _INSTEAD = "export it to c or onnx"
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from svmfast.commands.data_check import DataCheck
 from svmfast.commands.functions import takes
@@ -18,14 +18,13 @@ from svmfast.display import count
 from svmfast.errors import FileAccessError, OptionError, SvmfastError, WriteError
 from svmfast.evaluation.prediction_report import PredictionReport
 from svmfast.figures import Figures, computed, figure
+from svmfast.formats.source import open_source
 from svmfast.formats.target import reported
+from svmfast.models.base import Model
 from svmfast.models.memory import MEMORY, Allowance
 from svmfast.options import Reading, divided
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
-
-if TYPE_CHECKING:
-    from svmfast.models.base import Model
 
 #: Bytes of a name in a list, besides its text: as bytes and as a string.
 _NAME_BYTES = 128
@@ -216,8 +215,6 @@ def listed(source: str | os.PathLike[str], *, memory: int = MEMORY) -> list[str]
 
     `memory` limits the bytes of the names.
     """
-    from svmfast.formats.source import open_source
-
     with open_source(source) as opened:
         allowance = Allowance(memory, opened.name, "list")
         text = opened.read_whole(allowance, _UNPACKED_BYTES)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,19 +25,17 @@ from svmfast.errors import (
     UnsupportedError,
     WrongTypeError,
 )
-from svmfast.formats.dataset import naming_file
+from svmfast.formats.classes import TrainingClasses
+from svmfast.formats.data import read_data, stream_data
+from svmfast.formats.dataset import Notes, naming_file
 from svmfast.formats.model_files import identity_of
+from svmfast.formats.spool import PARTS_PER_SET, Spool
 from svmfast.methods.common.row_sample import RowSample
 from svmfast.methods.method import GivenModel, GivenRows, GivenStream, Input, Inputs, Method, Setting
 from svmfast.models.memory import MEMORY
 from svmfast.options import Reading
 from svmfast.rows import FloatArray, IntArray, Rows, as_rows, with_zeros
 from svmfast.values import is_path
-
-if TYPE_CHECKING:
-    from svmfast.formats.classes import TrainingClasses
-    from svmfast.formats.dataset import Notes
-    from svmfast.formats.spool import Spool
 
 _PARSED_AT_ONCE = 4 << 20
 
@@ -152,8 +150,6 @@ class _Reader:
 
     def _file(self, path: Any, spec: Input) -> GivenRows:
         """All rows of a file."""
-        from svmfast.formats.data import read_data
-
         self.setting.progress(0, None, "read")
         dataset = read_data(
             path,
@@ -175,8 +171,6 @@ class _Reader:
 
     def _sampled_files(self, paths: Sequence[Any], spec: Input) -> GivenRows:
         """A sample of the rows of all files; the reference is compared with the first of each."""
-        from svmfast.formats.data import stream_data
-
         sample = self._sample(spec)
         for path in paths:
             name, first = os.fspath(path), True
@@ -246,8 +240,6 @@ class _Reader:
 
     def _stream(self, given: Any, labels: ArrayLike | None, spec: Input) -> GivenStream:
         """A stream of rows that is parsed once, into memory or a temporary file."""
-        from svmfast.formats.spool import Spool
-
         spool = self.stack.enter_context(Spool(self.options.memory))
         if is_path(given):
             name = os.fspath(given)
@@ -267,9 +259,6 @@ class _Reader:
 
     def _spool_file(self, path: str, spool: Spool) -> None:
         """Add all rows of a file, which are scaled while they are read."""
-        from svmfast.formats.data import stream_data
-        from svmfast.formats.spool import PARTS_PER_SET
-
         # Each part is a fraction of a working set; a row's text is about as long as its numbers.
         piece = max(1 << 16, min(_PARSED_AT_ONCE, self.options.memory // 2 // PARTS_PER_SET))
         first_line, threads = 0, self.setting.threads

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from svmfast.commands.given import model_of, with_scaling_of
+from svmfast.commands.predict import PredictionOptions
 from svmfast.errors import OptionError
 from svmfast.formats.model_files import identity_of
+from svmfast.models.base import Model
 from svmfast.models.certified import check_exact, check_source
+from svmfast.models.expansion import KernelExpansion
+from svmfast.models.scaling import Scaling
 from svmfast.options import Reading
-
-if TYPE_CHECKING:
-    from svmfast.commands.predict import PredictionOptions
-    from svmfast.models.base import Model
-    from svmfast.models.expansion import KernelExpansion
-    from svmfast.models.scaling import Scaling
 
 
 def opened_models(

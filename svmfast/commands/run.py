@@ -6,20 +6,25 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from svmfast.class_scores import with_names
+from svmfast.commands.method_inputs import opened_inputs
+from svmfast.commands.training import with_balanced_weights
 from svmfast.errors import UnsupportedError
+from svmfast.evaluation.timing import times_as_fast
+from svmfast.formats.model_files import model_bytes, save_model
+from svmfast.formats.packing import packing_of
+from svmfast.formats.target import stored_size
 from svmfast.methods.method import Method, Report, Setting
+from svmfast.models.base import Model
+from svmfast.models.scaled import with_scaling
+from svmfast.models.scaling import Scaling
 from svmfast.options import Reading, made
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
-
-if TYPE_CHECKING:
-    from svmfast.models.base import Model
-    from svmfast.models.scaling import Scaling
 
 _NAMES_KEPT = "the model keeps names, for which LIBSVM's format has no place; export to libsvm drops them"
 
@@ -86,8 +91,6 @@ class Result:
         UnsupportedError
             There is no model.
         """
-        from svmfast.formats.model_files import save_model
-
         if self.model is None:
             raise UnsupportedError("there is no model to save", self.refusal or "the run only scored")
         return save_model(self.model, os.fspath(path))
@@ -119,14 +122,6 @@ def run_method(
     (default: unless `options` ask only for these), `raced` whether a result may be refused because it is
     slower than the exact model.
     """
-    from svmfast.commands.method_inputs import opened_inputs
-    from svmfast.commands.training import with_balanced_weights
-    from svmfast.evaluation.timing import times_as_fast
-    from svmfast.formats.model_files import model_bytes
-    from svmfast.formats.packing import packing_of
-    from svmfast.formats.target import stored_size
-    from svmfast.models.scaled import with_scaling
-
     begin = time.perf_counter()
     chosen, row_format, writes = _checked(method, inputs, options, reading or {}, writes)
     listener = listener or Listener()
