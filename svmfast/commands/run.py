@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from svmfast.class_scores import with_names
 from svmfast.commands.method_inputs import opened_inputs
 from svmfast.commands.training import with_balanced_weights
-from svmfast.errors import UnsupportedError
+from svmfast.errors import OptionError, UnsupportedError
 from svmfast.evaluation.timing import times_as_fast
 from svmfast.formats.model_files import model_bytes, save_model
 from svmfast.formats.packing import packing_of
@@ -145,6 +145,8 @@ def run_method(
         scaling = opened.scaling
         chosen = with_balanced_weights(chosen, method, opened)
         outcome = method.runner()(opened, chosen, setting)
+    if outcome.learned is not None:
+        scaling = outcome.learned if scaling is None else scaling.with_map(outcome.learned)
     model = None if outcome.model is None else with_scaling(outcome.model, scaling)
     libsvms = output is not None and outcome.model is not None and outcome.model.expansion is not None
     if libsvms and scaling is not None and scaling.is_identity:  # a scaling that only has names
@@ -172,6 +174,8 @@ def _checked(
     """The options of the method and of rows, and whether a model is wanted; nothing is read yet."""
     chosen: Any = made(method.options, options)
     row_format = made(Reading, reading)
+    if row_format.scale is not None and getattr(chosen, "scale_to", None):
+        raise OptionError("`scale` and `scale_to` exclude each other")
     if writes is None:
         writes = not method.only_scores(vars(chosen))
     if hasattr(chosen, "check"):

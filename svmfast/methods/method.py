@@ -159,6 +159,8 @@ class Outcome:
     #: What may help after a refusal, on a separate line. `frontier` shows only the reason, since it tries
     #: other options and methods itself.
     advice: str | None = None
+    #: The scaling that the run has learned from its rows: the model takes scaled rows.
+    learned: Scaling | None = None
 
 
 @dataclass(frozen=True, eq=False)

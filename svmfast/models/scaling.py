@@ -135,6 +135,17 @@ class Scaling(Cacheless):
         ranges = ColumnRanges(low, high, float(lower), float(upper))
         return cls(*ranges.as_affine(), ranges=ranges, target=target, digits=digits)
 
+    @classmethod
+    def learned(cls, rows: Rows, lower: float, upper: float) -> Scaling:
+        """Make the map that svm-scale learns from these rows."""
+        d = rows.n_columns
+        # A column that some row leaves out has a 0.
+        some = np.bincount(rows.indices, minlength=d) < len(rows)
+        low, high = np.where(some, 0.0, np.inf), np.where(some, 0.0, -np.inf)
+        np.minimum.at(low, rows.indices, rows.values)
+        np.maximum.at(high, rows.indices, rows.values)
+        return cls.from_ranges(low, high, lower, upper)
+
     def __len__(self) -> int:
         return len(self.offset)
 
@@ -173,6 +184,11 @@ class Scaling(Cacheless):
         factor[len(self) :] = ranges is None
         columns = None if names is None else tuple(names)
         return replace(self, offset=offset, factor=factor, ranges=ranges, feature_names=columns)
+
+    def with_map(self, other: Scaling) -> Scaling:
+        """Take the map of `other`, which has svm-scale's ranges, and keep the names."""
+        wide = other.widened(len(self))
+        return replace(self, offset=wide.offset, factor=wide.factor, ranges=wide.ranges, digits=wide.digits)
 
     def for_labels(self, labels: Iterable[float] | None) -> Scaling:
         """Take the same map for a model with these labels, with the class names of these labels only."""

@@ -17,6 +17,7 @@ from svmfast.values.files import in_this_folder as in_this_folder
 from svmfast.values.files import is_path as is_path
 from svmfast.values.numbers import Bytes as Bytes
 from svmfast.values.numbers import Grid as Grid
+from svmfast.values.numbers import OneOrGrid as OneOrGrid
 from svmfast.values.numbers import Pair as Pair
 from svmfast.values.numbers import Real as Real
 from svmfast.values.numbers import Share as Share

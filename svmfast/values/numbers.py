@@ -198,6 +198,31 @@ class Grid(Value):
         return found if 0 < len(found) == len(numbers) else None
 
 
+class OneOrGrid(Real):
+    """A number, or a tuple of several positive ones, as in :class:`Grid`."""
+
+    name = "NUMBER[,...]"
+    type_expected = "a number, or a sequence of numbers"
+
+    def has_type(self, value: Any) -> bool:
+        return Grid().has_type(value)
+
+    def read(self, text: str) -> Any:
+        return super().read(text) if not {*text} & {*",^"} else self.accept(Grid().read(text) or ())
+
+    def expected(self) -> str:
+        return f"{super().expected()}, or several such as 0.1,1,10 or 2^-4,2^-2"
+
+    def text(self, value: Any) -> str:
+        return Grid().text(value)
+
+    def accept(self, value: Any) -> Any:
+        if not isinstance(value, Sequence) or isinstance(value, str):
+            return super().accept(value)
+        several = Grid().accept(value)
+        return several[0] if several and len(several) == 1 else several
+
+
 class Pair(Value):
     """Two finite numbers, the limits of an interval; on the command line two words."""
 

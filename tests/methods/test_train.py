@@ -21,9 +21,10 @@ import svmfast as package
 from svmfast.errors import OptionError, TrainingRowError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods.train.libsvm import Problem
+from svmfast.methods.train.libsvm import Problem, libsvm_folds
 from svmfast.methods.train.training import TrainOptions, cross_validate, train
 from svmfast.rows import Rows
+from svmfast.score import quality
 
 # Older versions of LIBSVM's Python interface leave the data file open.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
@@ -91,6 +92,78 @@ def test_cross_validation_prints_libsvms_lines(options, name, capfd):
     assert theirs.startswith("Cross Validation ")
     done = svmfast("train", *options.split(), "-v", "4", "-q", fixture(f"{name}.train"))
     assert done.stdout.decode() == theirs
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("iris", {"C": (0.5, 8), "gamma": (0.5, 2)}),
+        ("breast", {"C": (0.5, 8)}),  # the first label is -1, which LIBSVM moves to second place
+        ("diabetes", {"svm_type": "epsilon_svr", "gamma": (0.1, 1)}),
+        ("normal", {"svm_type": "one_class", "gamma": (0.1, 1)}),
+        ("iris", {"C": (0.5, 8), "probability": True}),
+    ],
+)
+def test_every_pair_of_a_grid_has_the_score_of_libsvms_own_cross_validation(name, options):
+    rows = read_svmlight(fixture(f"{name}.train"))
+    found = {j: package.train(rows, folds=4, threads=j, **options) for j in (1, 3)}
+    assert found[1].figures() == found[3].figures()
+    for one in (scores := found[1].report).cross_validation:
+        pair = TrainOptions(**{**options, "C": one.regularization, "gamma": one.gamma})
+        predicted = cross_validate(rows.rows, rows.labels, 4, pair)
+        regression = pair.svm_type == "epsilon_svr"
+        assert one.quality == quality(predicted, rows.labels, regression=regression)
+    sign = -1 if scores.cross_validation[0].quality.accuracy is None else 1
+    assert sign * scores.best.score == max(sign * one.score for one in scores.cross_validation)
+
+
+def test_the_best_pair_is_trained_with_the_range_of_the_rows(tmp_path):
+    words = ("--scale-to", "0", "1", "-q")
+    grid = svmfast("train", "-v", "3", "-c", "2^-3,2^3", fixture("wine.train"), tmp_path / "model", *words)
+    assert (grid.returncode, grid.stdout) == (0, b"")
+    svmfast("scale", "-l", "0", "-u", "1", "-s", "ranges", fixture("wine.train"), cwd=tmp_path)
+    svmfast("train", "-q", "-c", "8", "--scale", "ranges", fixture("wine.train"), "same", cwd=tmp_path)
+    assert (tmp_path / "model").read_bytes() == (tmp_path / "same").read_bytes()
+
+
+def test_a_fold_does_not_see_the_range_of_its_own_rows():
+    data = read_svmlight(fixture("wine.train"))
+    x, y, right = data.rows.to_dense(), data.labels, 0
+    for inside, outside in libsvm_folds(y, 3, stratified=True):
+        low, high = x[inside].min(axis=0), x[inside].max(axis=0)
+        scaled = Rows.from_dense((x - low) / (high - low))
+        model = train(scaled.take(inside), y[inside], TrainOptions(gamma=2.0))
+        right += int(np.sum(model.labels(scaled.take(outside)) == y[outside]))
+    report = package.train(data, folds=3, gamma=2.0, scale_to=(0, 1)).report
+    assert report.best.quality.accuracy == 100 * right / len(y)
+
+
+def test_of_equally_good_pairs_the_smallest_cost_is_best():
+    rows, labels = np.array([[0.0], [0.1], [5.0], [5.1]]), [1, 1, 2, 2]
+    best = package.train(rows, labels, folds=2, C=(4, 1, 2), gamma=(3, 1)).report.best
+    assert (best.quality.accuracy, best.regularization, best.gamma) == (100, 1, 1)
+
+
+def test_the_best_pair_counts_rows_by_the_weight_of_their_class():
+    rows, labels = np.array([[0.0]] * 9 + [[0.5]] * 3), np.array([1] * 9 + [2] * 3)
+    plain, weighted = (package.train(rows, labels, folds=3, C=(0.01, 100), weights=w) for w in ((), {2: 5.0}))
+    assert plain.report.best.regularization == 0.01 or plain.report.best.quality.accuracy == 100
+    assert weighted.report.best.quality.classes[1].correct == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("-c 1,2", "several values of --gamma or -c need --folds for the choice"),
+        ("-c 1,2 -v 101", "--folds is 101; there are 100 rows"),
+        ("--scale-to 1 1", "--scale-to needs two numbers, the lower one first"),
+        ("--scale-to 0 1 -b 1 -v 3", "cross validation with --scale-to has no -b 1"),
+        (f"--scale-to 0 1 --scale {IRIS}", "--scale and --scale-to exclude each other"),
+    ],
+)
+def test_refused_grids(words, message):
+    done = svmfast("train", "-q", *words.split(), fixture("iris.train"))
+    assert (done.returncode, done.stderr.decode()) == (2, f"svmfast: {message}\n")
 
 
 def test_openmp_threads_do_not_change_cross_validation():

@@ -12,7 +12,7 @@ import ctypes
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -185,6 +185,45 @@ class Problem:
         if failures:
             raise failures[0]
         return found
+
+
+class Fold(NamedTuple):
+    """Numbers of rows, in the order in which LIBSVM takes them."""
+
+    inside: IntArray
+    outside: IntArray
+
+
+def libsvm_folds(labels: FloatArray, folds: int, *, stratified: bool) -> list[Fold] | None:
+    """The folds of LIBSVM's svm_cross_validation at the start of a program; None without C's ``rand``.
+
+    `stratified` folds have equal shares of each class, as LIBSVM draws them for classifiers.
+    """
+    try:
+        library = ctypes.CDLL(None)
+        library.srand(1)
+        draw = library.rand
+    except (TypeError, OSError, AttributeError):
+        return None
+    n = len(labels)
+    groups = [np.arange(n)]
+    if stratified and folds < n:
+        truncated = np.trunc(labels)
+        known, first = np.unique(truncated, return_index=True)
+        order = known[np.argsort(first)]  # of appearance
+        if order.tolist() == [-1, 1]:
+            order = order[::-1]
+        groups = [np.flatnonzero(truncated == label) for label in order]
+    parts: list[list[IntArray]] = [[] for _ in range(folds)]
+    for members in groups:
+        count = len(members)
+        for i in range(count):
+            j = i + draw() % (count - i)
+            members[i], members[j] = members[j], members[i]
+        for f, part in enumerate(parts):
+            part.append(members[f * count // folds : (f + 1) * count // folds])
+    found = [np.concatenate(part) for part in parts]
+    return [Fold(np.concatenate(found[:f] + found[f + 1 :]), outside) for f, outside in enumerate(found)]
 
 
 def _copied(model: Any) -> Solution:

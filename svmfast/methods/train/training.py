@@ -13,6 +13,7 @@ from svmfast.display import count
 from svmfast.errors import OptionError, TrainingRowError
 from svmfast.figures import Figures, figure
 from svmfast.libsvm_names import KERNELS, SVM_TYPES
+from svmfast.methods.common.cross_validation import CrossValidation
 from svmfast.methods.common.problem import absent_weights, remark_on_classes, warn_of_absent
 from svmfast.methods.method import Inputs, Outcome, Setting
 from svmfast.methods.train import TrainOptions as TrainOptions
@@ -20,6 +21,7 @@ from svmfast.methods.train.fold_score import FoldScore
 from svmfast.methods.train.libsvm import Problem, Solution
 from svmfast.models.expansion import Kernel, KernelExpansion
 from svmfast.models.head import Head
+from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray, IntArray, Rows, as_rows, with_zeros
 from svmfast.solvers.arithmetic import eight_digits
 from svmfast.solvers.training_data import check_class_labels
@@ -101,7 +103,9 @@ def _checked(
     data: Any, labels: ArrayLike, options: TrainOptions
 ) -> tuple[Rows, FloatArray, dict[str, float], Problem]:
     """Check everything; return rows, labels, LIBSVM's parameters, and all as LIBSVM's problem."""
-    precomputed = options.precomputed
+    if options.is_grid:
+        raise OptionError("several values of `gamma` or `C`; expected one of each")
+    precomputed, (gamma,), (cost,) = options.precomputed, options.gammas, options.costs
     rows = with_zeros(data) if precomputed else as_rows(data)
     y = np.ascontiguousarray(labels, dtype=np.float64)
     n = len(rows)
@@ -118,11 +122,11 @@ def _checked(
     if precomputed:
         _check_precomputed(rows)
     largest = rows.n_columns - precomputed  # LIBSVM's index of the last column
-    names = ("degree", "coef0", "C", "nu", "p", "eps", "cache_size", "shrinking", "probability")
-    parameters = {name: getattr(options, name) for name in names}
+    names = ("degree", "coef0", "nu", "p", "eps", "cache_size", "shrinking", "probability")
+    parameters = {"C": cost, **{name: getattr(options, name) for name in names}}
     parameters["svm_type"] = SVM_TYPES.index(options.svm_type)
     parameters["kernel_type"] = KERNELS.index(options.kernel)
-    parameters["gamma"] = options.gamma or (1.0 / largest if largest > 0 else 0.0)
+    parameters["gamma"] = gamma or (1.0 / largest if largest > 0 else 0.0)
     # LIBSVM would print a line for each weight that applies to no row.
     absent = absent_weights(options.weights, y)
     weights = tuple((label, weight) for label, weight in options.weights if label not in absent)
@@ -241,13 +245,28 @@ def run(inputs: Inputs, options: TrainOptions, setting: Setting) -> Outcome:
             raise OptionError("`labels` are missing: pass them with the data, or pass a Dataset")
         labels = np.zeros(len(data.rows))
     warn_of_absent(options.weights, labels, data.name, setting)
+    if options.folds is not None and (options.is_grid or options.scale_to):
+        from svmfast.methods.train.grid import score_grid
+
+        scores = score_grid(data.rows, labels, options, setting)
+        best: CrossValidation = scores.best
+        remark_on_classes(best.quality, setting)
+        if not setting.writes:
+            return Outcome(None, scores)
+        options = replace(options, gamma=best.gamma, C=best.regularization, folds=None)
+        if setting.log is not None:
+            setting.log("".join(f"{line}\n" for line in scores.lines()))
     if options.folds is not None:
         predicted = cross_validate(data.rows, labels, options.folds, options, log=setting.log)
         regression = options.svm_type in ("epsilon_svr", "nu_svr")
         score = FoldScore.of(predicted, labels, options.folds, regression=regression)
         remark_on_classes(score.quality, setting)
         return Outcome(None, score)
-    model = train(data.rows, labels, options, threads=setting.threads, log=setting.log)
+    rows, learned = data.rows, None
+    if options.scale_to is not None:
+        learned = Scaling.learned(rows, *options.scale_to)
+        rows = learned.apply(rows, memory=options.memory)
+    model = train(rows, labels, options, threads=setting.threads, log=setting.log)
     # svm-train's file has eight digits, and the model in memory should equal the one in the file.
     sv = model.sv
     sv = Rows.trusted(sv.indptr, sv.indices, eight_digits(sv.values), sv.n_columns)
@@ -266,4 +285,4 @@ def run(inputs: Inputs, options: TrainOptions, setting: Setting) -> Outcome:
         functions=head.n_functions,
         support_vectors=len(model.sv),
     )
-    return Outcome(model, report)
+    return Outcome(model, report, learned=learned)
