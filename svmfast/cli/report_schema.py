@@ -87,7 +87,7 @@ def _hinted(cls: type) -> Iterator[tuple[Figure, Any]]:
 
 def _class(hint: Any) -> type:
     """The class of a figure with figures of its own, which may be None."""
-    found: type = next(kind for kind in _kinds(hint) if kind is not type(None))
+    found: type = next(typing.get_origin(one) or one for one in _members(hint) if one is not type(None))
     return found
 
 
@@ -117,12 +117,6 @@ def _members(hint: Any) -> Iterable[Any]:
     if typing.get_origin(hint) is typing.Literal:
         return {type(one) for one in typing.get_args(hint)}
     return [hint]
-
-
-def _kinds(hint: Any) -> Iterator[Any]:
-    """Yield the classes of a type, those of a union one by one."""
-    for one in _members(hint):
-        yield typing.get_origin(one) or one
 
 
 def _name(kind: type) -> str:

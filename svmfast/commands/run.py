@@ -18,7 +18,7 @@ from svmfast.evaluation.timing import times_as_fast
 from svmfast.formats.model_files import model_bytes, save_model
 from svmfast.formats.packing import packing_of
 from svmfast.formats.target import stored_size
-from svmfast.methods.method import Method, Report, Setting
+from svmfast.methods.method import Method, Outcome, Report, Setting, imported
 from svmfast.models.base import Model
 from svmfast.models.scaled import with_scaling
 from svmfast.models.scaling import Scaling
@@ -144,7 +144,7 @@ def run_method(
     with opened_inputs(method, inputs, labels, chosen, row_format, setting) as opened:
         scaling = opened.scaling
         chosen = with_balanced_weights(chosen, method, opened)
-        outcome = method.runner()(opened, chosen, setting)
+        outcome: Outcome = imported(method.run)(opened, chosen, setting)
     if outcome.learned is not None:
         scaling = outcome.learned if scaling is None else scaling.with_map(outcome.learned)
     model = None if outcome.model is None else with_scaling(outcome.model, scaling)

@@ -75,12 +75,10 @@ def median_ratio(ratios: Sequence[float], *, processor: bool = False) -> Speed:
     return Speed(statistics.median(ordered), low, high, n, processor)
 
 
-def race(
-    calls: Mapping[str, Callable[[], object]], *, limit_seconds: float = 20.0, rounds: int = 40
-) -> dict[str, Speed]:
+def race(calls: Mapping[str, Callable[[], object]], *, limit_seconds: float = 20.0) -> dict[str, Speed]:
     """The speeds of calls relative to the first, timed after a warm-up (:func:`timed`)."""
     once = {name: first_call(call)[1] for name, call in calls.items()}
-    return timed(calls, once, limit_seconds=limit_seconds, rounds=rounds).speeds
+    return timed(calls, once, limit_seconds=limit_seconds).speeds
 
 
 @dataclass(frozen=True)

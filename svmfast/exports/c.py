@@ -206,7 +206,7 @@ def _words(tables: Tables, computation: Computation, bound: Bound | None) -> Wor
         "functions": True,
         "regression": head.is_regression,
         "certain": bound is not None,
-        "d": computation.n_coordinates,
+        "d": len(computation.variables if computation.map is None else computation.map[0]),
         "p": head.n_functions,
         "width": computation.n_features,
         "no_short_constants": _NO_SHORT_CONSTANTS,

@@ -74,15 +74,15 @@ def row_words(tables: Tables, computation: Computation) -> Words:
 
     Its tables stand before the functions that read them.
     """
-    scaling = computation.scaling
+    scaling, every = computation.scaling, len(computation.variables) == computation.n_features
     words: Words = {
         "scaled": "",
         "variables": "",
         "mapped": computation.map is not None,
         "n_variables": len(computation.variables),
-        "column": "j" if len(computation.variables) == computation.n_features else "next",
+        "column": "j" if every else "next",
         "clipped": scaling is not None and scaling.clip is not None,
-        "direct": computation.all_variables,
+        "direct": every and scaling is None and computation.map is None,
         "add_z": f"rest += z < {tables.real(0)} ? -z : z;" if computation.laplacian else "rest += z * z;",
     }
     if scaling is not None:
@@ -92,7 +92,7 @@ def row_words(tables: Tables, computation: Computation) -> Words:
         del tables.texts[-2:]
         if scaling.clip is not None:
             words["clip_low"], words["clip_high"] = map(tables.real, scaling.clip)
-    if len(computation.variables) != computation.n_features:
+    if not every:
         words["next_variable"] = tables.integers("variables", computation.variables).at("next")
         words["variables"] = tables.texts.pop()
     if computation.map is not None:

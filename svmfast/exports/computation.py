@@ -41,11 +41,6 @@ class Route:
     centers: FloatArray
 
     @property
-    def is_flat(self) -> bool:
-        """Whether all cells are children of the root."""
-        return int(self.children[0]) == len(self.children) - 1
-
-    @property
     def first_child(self) -> IntArray:
         """The first child of each node; of a leaf, the first of later nodes."""
         return 1 + starts_of(self.children)
@@ -99,16 +94,6 @@ class Computation:
     #: W and center of a linear map of the variables, in whose r coordinates the values are; other columns do
     #: not count.
     map: tuple[FloatArray, FloatArray] | None = None
-
-    @property
-    def all_variables(self) -> bool:
-        """Whether the values take a dense row itself: all its features, neither scaled nor mapped."""
-        return len(self.variables) == self.n_features and self.scaling is None and self.map is None
-
-    @property
-    def n_coordinates(self) -> int:
-        """How many numbers the values take."""
-        return len(self.variables) if self.map is None else len(self.map[0])
 
     @property
     def laplacian(self) -> bool:

@@ -125,7 +125,7 @@ def _cells(graph: Graph, computation: Computation, z: Value) -> Value | None:
         return None
     middle = route.centers.mean(axis=0)
     apart = _distances(z - middle, route.centers - middle)
-    if route.is_flat:
+    if route.children[0] == len(route.children) - 1:  # all cells are children of the root
         return graph.add("ArgMin", apart, axis=1, keepdims=0)
     children = route.children
     nodes = len(children)

@@ -56,7 +56,9 @@ def cut_out(buffer: bytes | bytearray, fault: tuple[str, int, int, int, int, int
 def explain(path: str, fault: Fault, reading: Reading) -> DataFormatError:
     """The error for a fault that the tokenizer found."""
     _, line, text, token, _, _ = fault
-    if line == 1 and _is_a_model(text):
+    from svmfast.formats.detect import file_kind
+
+    if line == 1 and file_kind(text) not in ("data", "empty"):
         word = shown(text.split(None, 1)[0])
         return DataFormatError(path, line, "a model, not data", word, f"expected {_row_form(reading)}")
     what, expected = _broken_rule(fault, reading)
@@ -177,9 +179,3 @@ def _row_form(reading: Reading) -> str:
     """The format of a row."""
     entries = "value value ..." if reading.dense else "index:value ..."
     return entries if reading.unlabelled else f"label {entries}"
-
-
-def _is_a_model(start: bytes) -> bool:
-    from svmfast.formats.detect import file_kind
-
-    return file_kind(start) not in ("data", "empty")

@@ -113,7 +113,7 @@ class OutputColumns:
         """
         written = names if form is not None else {label: shown(name) for label, name in names.items()}
         if form is None:
-            for name in names.values() if self.columns.has_any else ():
+            for name in names.values() if self.columns != LABELS else ():
                 if not name or any(map(str.isspace, name)):
                     raise OptionError(
                         f"`names`: the class '{shown(name)}' is not a single word, and spaces separate "

@@ -102,11 +102,10 @@ def read_through(
     threads: int,
     progress: Progress = silent,
     *,
-    labels: bool = True,
     classes: TrainingClasses | None = None,
 ) -> Iterator[Dataset]:
     """Yield the rows and labels of an input, block by block, and report the progress."""
-    with stream_data(source, reading, threads=threads, labels=labels, classes=classes) as stream:
+    with stream_data(source, reading, threads=threads, classes=classes) as stream:
         for block in stream:
             yield block
             progress(stream.bytes_read, stream.bytes_total, "read")

@@ -11,10 +11,9 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast.errors import OptionError
 from svmfast.formats.source import Closing
@@ -161,7 +160,8 @@ class Spool(Closing):
             rows, cells = slice(row, row + part.rows), slice(entry, entry + part.entries)
             pointers = np.empty(part.rows + 1, dtype=np.int64)
             for array in (labels[rows], pointers, values[cells], indices[cells]):
-                _fill(self._file, array)
+                if self._file.readinto(array.view(np.uint8)) != array.nbytes:  # type: ignore[attr-defined]
+                    raise OSError("the temporary file of the training rows ended too early")
             indptr[row + 1 : row + part.rows + 1] = pointers[1:] + entry
             numbers[rows] = np.arange(part.first, part.first + part.rows)
             row, entry = rows.stop, cells.stop
@@ -172,8 +172,3 @@ class Spool(Closing):
         """Delete the temporary file."""
         if self._file is not None:
             self._file.close()
-
-
-def _fill(file: IO[Any], array: NDArray[Any]) -> None:
-    if file.readinto(array.view(np.uint8)) != array.nbytes:  # type: ignore[attr-defined]
-        raise OSError("the temporary file of the training rows ended too early")

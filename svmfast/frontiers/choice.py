@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from svmfast.class_scores import LostClass, shown_label
 from svmfast.evaluation.loss import Estimate, Loss
@@ -181,23 +180,21 @@ def keys(limits: Limits) -> list[str]:
     return list(KEYS)[not limits.balanced :]
 
 
-def _merit(point: Point, limits: Limits) -> tuple[Any, ...]:
-    return (*(KEYS[words](point) for words in keys(limits)), point.name)
-
-
 def unmet(point: Point, exact_point: Point, limits: Limits) -> str | None:
     """The first requirement for a recommendation that `point` does not meet, or None.
 
     The confirming rows play no part.
     """
-    small = limits.max_bytes is None or point.n_bytes <= limits.max_bytes
+    small, speed = limits.max_bytes is None or point.n_bytes <= limits.max_bytes, point.speed
+    # As far as its samples tell.
+    faster = speed.ratio >= GAIN and (speed.low > 1 or math.isinf(speed.high))
     requirements = {
         "skill": point.skilled,
         "bytes": small,
         "cost": limits.fits(point) or not small,
         "answers": limits.shown_by(point.loss_choosing),
         "classes": limits.lose_classes or not point.lost_classes_choosing,
-        "speed": is_faster(point) or not limits.fits(exact_point),
+        "speed": faster or not limits.fits(exact_point),
     }
     return next((name for name, met in requirements.items() if not met), None)
 
@@ -226,7 +223,7 @@ def choose(points: Sequence[Point], limits: Limits) -> Recommendation:
     refused: list[tuple[Point, str]] = []
     while rest:
         rivals = rest if limits.of_size_alone else as_fast_as_the_fastest(rest)
-        best = min(rivals, key=lambda p: _merit(p, limits))
+        best = min(rivals, key=lambda p: (*(KEYS[words](p) for words in keys(limits)), p.name))
         if not limits.shown_by(best.loss_confirming, test=len(refused) + 1):
             refused.append((best, "answers"))
         elif best.lost_classes_confirming and not limits.lose_classes:
@@ -236,11 +233,6 @@ def choose(points: Sequence[Point], limits: Limits) -> Recommendation:
             return Recommendation(best, tuple(refused), unsure)
         rest.remove(best)
     return Recommendation(refused=tuple(refused))
-
-
-def is_faster(point: Point) -> bool:
-    """Whether a model is faster than the exact one, as far as its samples tell."""
-    return point.speed.ratio >= GAIN and (point.speed.low > 1 or math.isinf(point.speed.high))
 
 
 def as_fast_as_the_fastest(points: Sequence[Point]) -> list[Point]:

@@ -12,7 +12,7 @@ from svmfast.errors import OptionError
 from svmfast.figures import Figures, figure
 from svmfast.methods import registry
 from svmfast.methods.candidates import Candidate, CandidateRequest
-from svmfast.methods.method import Method
+from svmfast.methods.method import Method, imported
 from svmfast.models.memory import MEMORY
 from svmfast.options import options_of
 
@@ -97,7 +97,8 @@ def plan(
         if proven and not method.certifies:
             missing.append(Missing(name, name, "its models cannot prove that no label differs"))
             continue
-        tried, left_out = method.candidates_for(request)
+        assert method.candidates is not None, "tried_methods has no others"
+        tried, left_out = imported(method.candidates)(request)
         if unlabelled and any(map(_trains_on_labels, tried)):
             missing.append(Missing(name, name, "it trains on labels, and the rows have none"))
             tried = [one for one in tried if not _trains_on_labels(one)]

@@ -39,9 +39,11 @@ class FrontierRun:
 
     def run(self) -> Frontier:
         """Plan; make, measure and time each candidate; time them all on; choose and confirm."""
-        asked = self.request
+        asked, limit = self.request, self.request.limits.max_bytes
+        if limit is not None and os.path.getsize(asked.exact_path) <= limit:
+            limit = None
         candidates, missing = plan(
-            self._candidate_request,
+            CandidateRequest(asked.exact, asked.seed, limit),
             asked.methods,
             proven=asked.limits.max_diff_percent == 0,
             unlabelled=asked.unlabelled,
@@ -71,13 +73,6 @@ class FrontierRun:
             class_names=None if asked.scaling is None else asked.scaling.names_of_labels,
             unlabelled=asked.unlabelled,
         )
-
-    @property
-    def _candidate_request(self) -> CandidateRequest:
-        asked, limit = self.request, self.request.limits.max_bytes
-        if limit is not None and os.path.getsize(asked.exact_path) <= limit:
-            limit = None
-        return CandidateRequest(asked.exact, asked.seed, limit)
 
     def _make_all(self, candidates: Sequence[CandidateCommand]) -> dict[str, str]:
         """Measure what an earlier run has made, make the others; return why some were not made in time."""

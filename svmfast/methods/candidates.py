@@ -56,10 +56,7 @@ class CandidateRequest:
         """Number of dense vectors in a model of about the wanted size; 0 if none is wanted."""
         if self.max_bytes is None:
             return 0
-        functions = self.exact.head.linear_functions  # one for each class, as the candidates have
-        return min(vectors_that_fit(self.max_bytes, self.exact.n_features, functions), len(self.exact.sv) - 1)
-
-
-def vectors_that_fit(max_bytes: int, features: int, functions: int) -> int:
-    """About how many dense vectors a file of this size holds, with a coefficient for each function."""
-    return max(0, max_bytes - HEADER_BYTES) // (NUMBER_BYTES * max(1, features + functions))
+        # With one function for each class, as the candidates have.
+        numbers = max(1, self.exact.n_features + self.exact.head.linear_functions)
+        fit = max(0, self.max_bytes - HEADER_BYTES) // (NUMBER_BYTES * numbers)
+        return min(fit, len(self.exact.sv) - 1)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from svmfast.caches import cached
 from svmfast.command import QUIET, Command, common
-from svmfast.methods.candidates import Candidate, CandidateRequest, NotTried
 from svmfast.options import Option, command_words, options_of
 from svmfast.progress import Progress, silent
 from svmfast.values import InputFile, OutputFile, in_this_folder
@@ -246,7 +245,8 @@ class Method(Command):
             usual = f"{data}'s file name with .model added, in the current folder"
 
         def unless(given: Mapping[str, Any]) -> bool:
-            return given.get(LAST) is not None or self.makes_no_model(given)
+            scores = self.only_scores(given) or any(_holds(word, given) for word in self.scores_alone)
+            return given.get(LAST) is not None or scores
 
         output = OutputFile("model", role="model", after=first, named=named, unless=unless)
         yield Option(
@@ -273,24 +273,9 @@ class Method(Command):
                 words += [one.flag, inputs[one.name]]
         return [*words, *command_words(self.options, options), *reading, "-o", output]
 
-    def makes_no_model(self, options: Mapping[str, Any]) -> bool:
-        """Whether a run with these options makes no model unless an output is named."""
-        return self.only_scores(options) or any(_holds(word, options) for word in self.scores_alone)
-
     def only_scores(self, options: Mapping[str, Any]) -> bool:
         """Whether a run with these options only scores and never makes a model."""
         return self.scores_instead is not None and _holds(self.scores_instead, options)
-
-    def runner(self) -> Callable[[Inputs, Any, Setting], Outcome]:
-        found: Callable[[Inputs, Any, Setting], Outcome] = imported(self.run)
-        return found
-
-    def candidates_for(self, request: CandidateRequest) -> tuple[Sequence[Candidate], Sequence[NotTried]]:
-        """The candidates that ``frontier`` should try, and those that it leaves out."""
-        if self.candidates is None:
-            return (), ()
-        found: tuple[Sequence[Candidate], Sequence[NotTried]] = imported(self.candidates)(request)
-        return found
 
 
 def _holds(word: str, options: Mapping[str, Any]) -> bool:

@@ -21,11 +21,6 @@ class Columns:
     #: Whether the answer is provably the exact model's, and a bound on the error of its values.
     certify: bool = False
 
-    @property
-    def has_any(self) -> bool:
-        """Whether there is more than the label."""
-        return self != LABELS
-
 
 LABELS = Columns()
 

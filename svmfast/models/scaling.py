@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -298,16 +297,14 @@ class Scaling(Cacheless):
         """Hash the map and its names."""
         import hashlib  # imported on use, to save start-up time
 
-        return hashlib.sha256(repr(self._plain()).encode()).hexdigest()
-
-    def _plain(self) -> dict[str, Any]:
-        """The fields as plain values, without the labels, which the model stores."""
-        return asdict(
+        # As plain values, without the labels, which the model stores.
+        fields = asdict(
             replace(self, class_labels=None),
             dict_factory=lambda pairs: {
                 name: (one + 0.0).tolist() if isinstance(one, np.ndarray) else one for name, one in pairs
             },
         )
+        return hashlib.sha256(repr(fields).encode()).hexdigest()
 
 
 def identity(width: int) -> Scaling:

@@ -6,11 +6,6 @@ from svmfast import _core
 from svmfast.rows import FloatArray
 
 
-def instruction_set() -> str:
-    """The variant of the core that runs on this machine: ``baseline``, ``avx2`` or ``avx512``."""
-    return _core.isa()
-
-
 def arithmetic() -> str:
     """The instruction sets of the core and of BLAS, for example ``avx512, BLAS SkylakeX``.
 
@@ -22,7 +17,7 @@ def arithmetic() -> str:
 
     libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
     kinds = sorted({library.get("architecture") or library["internal_api"] for library in libraries})
-    return f"{instruction_set()}, BLAS {' '.join(kinds) or 'unknown'}"
+    return f"{_core.isa()}, BLAS {' '.join(kinds) or 'unknown'}"
 
 
 def provenance(method: str, parameters: str, seed: int, source: str | None = None) -> dict[str, str]:

@@ -47,19 +47,19 @@ def load_kmeans() -> None:
     import sklearn.cluster  # noqa: F401
 
 
-def kmeans_centers(rows: Rows, clusters: int, *, seed: int = 0, max_rows: int = KMEANS_ROWS) -> FloatArray:
+def kmeans_centers(rows: Rows, clusters: int, *, seed: int = 0) -> FloatArray:
     """Return ``(c, d)`` centers of the rows by k-means (scikit-learn's, from one k-means++ start).
 
-    Some are equal, or nearest to no row, if there are fewer distinct rows. Of more than `max_rows` rows, this
-    many are sampled uniformly.
+    Some are equal, or nearest to no row, if there are fewer distinct rows. Of more rows,
+    :data:`KMEANS_ROWS` are sampled uniformly.
     """
     if clusters < 1:
         raise OptionError(f"{clusters} clusters; at least 1 is needed")
     if not len(rows):
         raise OptionError("no rows to cluster")
     rng = np.random.default_rng([seed, 0])
-    if len(rows) > max_rows:
-        rows = rows.take(np.sort(rng.choice(len(rows), max_rows, replace=False)))
+    if len(rows) > KMEANS_ROWS:
+        rows = rows.take(np.sort(rng.choice(len(rows), KMEANS_ROWS, replace=False)))
     dense = len(rows) * rows.n_columns * 8 <= _DENSE_BYTES
     x = rows.to_dense() if dense else rows.to_scipy()
     if clusters == 1 or not rows.n_columns:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from svmfast.kernels import Kernel
@@ -19,12 +21,9 @@ CHUNK_ROWS = 2048
 
 def symmetric_eigen(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the eigenvalues of a symmetric matrix, ascending, and the eigenvectors as columns."""
-
-    def solve() -> tuple[FloatArray, FloatArray]:
-        values, vectors = np.linalg.eigh(matrix)
-        return values, vectors
-
-    return solve() if len(matrix) < _LARGE else interruptible(solve)
+    solve = partial(np.linalg.eigh, matrix)
+    values, vectors = solve() if len(matrix) < _LARGE else interruptible(solve)
+    return values, vectors
 
 
 def eigen_descending(symmetric: FloatArray) -> tuple[FloatArray, FloatArray]:

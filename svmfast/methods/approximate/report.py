@@ -83,9 +83,10 @@ class ApproximationReport(Measured):
         if self.speedup is not None:
             lines.append(f"raced        {self.speedup:.2f} times as fast as the exact model")
         if self.speedup_with_fallback is not None:
+            how = "predict `exact`" if self.tolerance is None else "predict `exact` `tolerance`"
             lines.append(
                 f"raced        {self.speedup_with_fallback:.2f} times as fast as the exact model, which "
-                f"answers the rows that are not certified ({self._fallback})"
+                f"answers the rows that are not certified ({how})"
             )
         lines.append(f"numbers      {self.numbers_before:,} -> {self.coefficients:,}")
         counts = f"{self.operations_before:,.0f} -> {self.operations:,.0f}"
@@ -111,8 +112,3 @@ class ApproximationReport(Measured):
                 "the support vectors"
             )
         return [f"expansion    order {self.order} {where}", gamma]
-
-    @property
-    def _fallback(self) -> str:
-        """The options of predict with which the exact model answers the rows that are not certified."""
-        return "predict `exact`" if self.tolerance is None else "predict `exact` `tolerance`"

@@ -103,15 +103,10 @@ def budget_train(
     setting.progress(0, None, "refit" if options.keep == "refit" else "finish")
     finished = finish(run)
     model = assemble(run, finished)
-    score = _score(run, model, validate)
+    score = None
+    if validate is not None and len(validate[1]):
+        score = head_quality(model.head, model.decision_values(validate[0], threads=run.threads), validate[1])
     return model, _report(run, model, score, seconds)
-
-
-def _score(run: BudgetRun, model: KernelExpansion, validate: Labelled | None) -> Quality | None:
-    if validate is None or not len(validate[1]):
-        return None
-    rows, labels = validate
-    return head_quality(model.head, model.decision_values(rows, threads=run.threads), labels)
 
 
 def _report(

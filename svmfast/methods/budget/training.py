@@ -57,7 +57,7 @@ class BudgetRun:
         options, rows, columns = self.options, self.rows, len(self.source.columns)
         k = len(rows.classes)
         places = [(i, j) for i in range(k) for j in range(i + 1, k)] if options.is_classifier else [(0, 0)]
-        needed = bytes_of_machines(options, len(places), columns)
+        needed = len(places) * 8 * (options.budget + 8) * columns
         if needed > options.memory:
             what = f"training {len(places)} times {options.budget:,} vectors with {columns:,} features"
             advice = "choose a smaller budget or allow more memory"
@@ -133,7 +133,3 @@ class BudgetRun:
         each = (working.rows.nnz / max(1, len(working.labels)) + 16) * self.options.budget
         functions = max(1, len(self.rows.classes) - 1)  # for which a row is used
         return max(256, min(SEGMENT, int(SEGMENT_WORK / (each * functions))))
-
-
-def bytes_of_machines(options: BudgetTrainOptions, functions: int, columns: int) -> int:
-    return functions * 8 * (options.budget + 8) * columns

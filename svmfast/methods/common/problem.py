@@ -52,14 +52,6 @@ def head_quality(head: Head, decisions: FloatArray, target: FloatArray) -> Quali
     return score.quality
 
 
-def value_quality(values: FloatArray, target: FloatArray) -> Quality:
-    """Compare the values of all functions together with their targets; both ``(n, p)``, n > 0."""
-    score = Score()
-    for column in range(target.shape[1]):  # all columns at once would take several times the memory
-        score.add(values[:, column], target[:, column], regression=True)
-    return score.quality(regression=True)
-
-
 def remark_on_classes(found: Quality | None, setting: Setting) -> None:
     for line in () if found is None else found.neglected_lines(setting.names_of_labels()):
         setting.note(line)
@@ -131,7 +123,10 @@ class Problem:
         n = len(decisions)
         if self.hinge:
             return head_quality(head, decisions, self.truth[:n])
-        return value_quality(decisions, self.targets[:n])
+        score = Score()  # of all functions together
+        for column in range(self.targets.shape[1]):  # all at once would take several times the memory
+            score.add(decisions[:, column], self.targets[:n, column], regression=True)
+        return score.quality(regression=True)
 
 
 def targets_of(which: IntArray, classes: range) -> FloatArray:

@@ -125,7 +125,7 @@ METHOD = Method(
     run="svmfast.methods.train.training:run",
     reports=(
         "svmfast.methods.train.training:TrainReport",
-        "svmfast.methods.train.fold_score:FoldScore",
+        "svmfast.methods.train.training:FoldScore",
         "svmfast.methods.train.grid:GridScores",
     ),
     color="#999999",

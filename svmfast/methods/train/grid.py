@@ -13,9 +13,8 @@ from svmfast.figures import Figures, computed, figure
 from svmfast.methods.common.cross_validation import CrossValidation, score_lines
 from svmfast.methods.method import Setting
 from svmfast.methods.train import TrainOptions
-from svmfast.methods.train.fold_score import FoldScore
 from svmfast.methods.train.libsvm import Fold, libsvm_folds
-from svmfast.methods.train.training import cross_validate, train
+from svmfast.methods.train.training import FoldScore, cross_validate, train
 from svmfast.models.scaling import Scaling
 from svmfast.progress import counting
 from svmfast.rows import FloatArray, Rows

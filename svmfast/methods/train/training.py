@@ -17,12 +17,12 @@ from svmfast.methods.common.cross_validation import CrossValidation
 from svmfast.methods.common.problem import absent_weights, remark_on_classes, warn_of_absent
 from svmfast.methods.method import Inputs, Outcome, Setting
 from svmfast.methods.train import TrainOptions as TrainOptions
-from svmfast.methods.train.fold_score import FoldScore
 from svmfast.methods.train.libsvm import Problem, Solution
 from svmfast.models.expansion import Kernel, KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray, IntArray, Rows, as_rows, with_zeros
+from svmfast.score import Quality, quality
 from svmfast.solvers.arithmetic import eight_digits
 from svmfast.solvers.training_data import check_class_labels
 from svmfast.threads import map_in_threads
@@ -237,6 +237,25 @@ class TrainReport(Figures):
         ]
 
 
+@dataclass(frozen=True)
+class FoldScore(Figures):
+    """The quality of predictions in which each row's model was trained without its fold."""
+
+    rows: int = figure("Rows that were trained and measured on.")
+    folds: int = figure("Folds of the cross-validation.")
+    quality: Quality = figure("", spread=True)
+
+    def lines(self) -> list[str]:
+        """svm-train's last lines."""
+        found = self.quality
+        if found.accuracy is not None:
+            return [f"Cross Validation Accuracy = {found.accuracy:g}%"]
+        return [
+            f"Cross Validation Mean squared error = {found.mse:g}",
+            f"Cross Validation Squared correlation coefficient = {found.scc:g}",
+        ]
+
+
 def run(inputs: Inputs, options: TrainOptions, setting: Setting) -> Outcome:
     data = inputs.rows("data")
     labels = data.labels
@@ -259,7 +278,7 @@ def run(inputs: Inputs, options: TrainOptions, setting: Setting) -> Outcome:
     if options.folds is not None:
         predicted = cross_validate(data.rows, labels, options.folds, options, log=setting.log)
         regression = options.svm_type in ("epsilon_svr", "nu_svr")
-        score = FoldScore.of(predicted, labels, options.folds, regression=regression)
+        score = FoldScore(len(labels), options.folds, quality(predicted, labels, regression=regression))
         remark_on_classes(score.quality, setting)
         return Outcome(None, score)
     rows, learned = data.rows, None
