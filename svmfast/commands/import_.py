@@ -1,10 +1,10 @@
 """Convert a fitted scikit-learn ESTIMATOR, a file written by skops.io.dump, to a model.
 
-ESTIMATOR is an SVC, NuSVC, SVR, NuSVR or OneClassSVM, alone or after a StandardScaler, MinMaxScaler,
-MaxAbsScaler or RobustScaler in a Pipeline; with `trust_pickle` also an estimator of svmfast.sklearn. MODEL
-gives the same labels, values and probabilities. A scikit-learn estimator without scalers whose classes are
-integers becomes a LIBSVM model; otherwise MODEL is an svmfast model that accepts the same rows as the
-pipeline.
+ESTIMATOR is a support vector machine, KernelRidge, GaussianProcessRegressor or linear model, alone or in a
+Pipeline after scalers, imputers, selections of columns, PCA and Nystroem; or OneVsRestClassifier and others
+around one. With `trust_pickle` it may be an estimator of svmfast.sklearn. MODEL gives the same labels and
+values. A machine without other steps whose classes are integers becomes a LIBSVM model; otherwise MODEL is an
+svmfast model that accepts the same rows as the pipeline.
 """
 
 from __future__ import annotations
@@ -57,19 +57,20 @@ def from_sklearn(estimator: Any, *, listener: Listener | None = None, **options:
     Parameters
     ----------
     estimator : estimator, Pipeline or path
-        An SVC, NuSVC, SVR, NuSVR or OneClassSVM, or an estimator of ``svmfast.sklearn``, alone or after
-        scalers (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler) in a Pipeline. A FrozenEstimator is
-        replaced by the estimator in it, a search by its best estimator. A path names a file written by
-        ``skops.io.dump``.
+        A support vector machine, KernelRidge, GaussianProcessRegressor or linear model, or an estimator of
+        ``svmfast.sklearn``, alone or in a Pipeline after scalers, imputers, selections of columns, PCA and
+        Nystroem; or an estimator around one: a search, FrozenEstimator, OneVsRestClassifier,
+        CalibratedClassifierCV, a threshold classifier, TransformedTargetRegressor. A path names a file
+        written by ``skops.io.dump``.
     {options}
 
     Returns
     -------
     Model
         A KernelExpansion, which is saved as a LIBSVM model, or the model of the svmfast estimator (`model_`).
-        With scalers, or classes that are not integers, a ScaledModel around it: it takes the same rows as the
-        pipeline and keeps the names of the classes and, for a pipeline fitted on a table, those of the
-        features.
+        With other steps, or classes that are not integers, a ScaledModel around it: it takes the same rows
+        as the pipeline and keeps the names of the classes and, for a pipeline fitted on a table, those of
+        the features.
 
     Raises
     ------

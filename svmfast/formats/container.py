@@ -68,6 +68,12 @@ def _without_none(kind: Any) -> Any:
     return others[0] if NoneType in get_args(kind) else kind
 
 
+def _of_dtype(kind: Any, dtype: Any) -> Any:
+    """The kind of array with these numbers, of those that a field may have."""
+    arrays = [one for one in get_args(kind) if _dtype(one)]
+    return next((one for one in arrays if f"{_dtype(one)}" == f"{dtype}"), arrays[-1] if arrays else kind)
+
+
 def _element_types(kind: Any, count: int) -> tuple[Any, ...]:
     types = get_args(kind)
     return types[:1] * count if types[-1] is Ellipsis else types
@@ -75,7 +81,7 @@ def _element_types(kind: Any, count: int) -> tuple[Any, ...]:
 
 def _described(name: str, kind: Any, value: Any, parts: list[bytes]) -> Any:
     """A value as JSON; the numbers of arrays are added to `parts`."""
-    if numbers := _dtype(kind):
+    if numbers := _dtype(_of_dtype(kind, getattr(value, "dtype", None))):
         expect(name, value.dtype == numbers, f"an array of {value.dtype}", f"{numbers}")
         expect(name, bool(np.isfinite(value).all()), "nan or inf among the numbers", "finite numbers")
         parts.append(value.astype(value.dtype.newbyteorder("<"), order="C", copy=False).tobytes())
@@ -194,7 +200,7 @@ class _Reader:
 
     def read(self, name: str, kind: Any, tree: Any) -> Any:
         """The value that `tree` describes."""
-        if numbers := _dtype(kind):
+        if numbers := _dtype(_of_dtype(kind, tree.get("dtype") if type(tree) is dict else None)):
             return self._array(name, numbers, **tree)
         if get_origin(kind) is Mapping:
             return _origin(tree)

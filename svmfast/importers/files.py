@@ -30,21 +30,15 @@ _ZIP = b"PK\x03\x04"
 #: The first bytes of a pickle of protocol 2 or later, and of the formats in which joblib compresses pickles:
 #: zlib, gzip, bzip2, xz, lzma and lz4.
 _PICKLES = (b"\x80", b"\x78", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x5d\x00\x00", b"\x04\x22\x4d\x18")
-#: Types in scikit-learn's machines that skops does not trust by default, but that only hold numbers; and
-#: those in CalibratedClassifierCV, which hold an estimator and numbers.
-_HARMLESS = {
-    *(
-        f"scipy.sparse._{form}.{form}_{kind}"
-        for form in ("csr", "csc", "coo")
-        for kind in ("matrix", "array")
-    ),
-    "sklearn.calibration._CalibratedClassifier",
-    "sklearn.calibration._SigmoidCalibration",
-    "numpy.dtype",
-}
-#: Those in a search: how it splits rows, and its scorers, whose functions only compute.
-_OF_SEARCHES = re.compile(
-    r"sklearn\.(model_selection\._split\.\w+|metrics\._scorer\.(_PassthroughScorer|_MultimetricScorer|_Scorer))"
+#: Types in scikit-learn's estimators that skops does not trust by default, but that only hold numbers or
+#: estimators; those in a search: how it splits rows, and its scorers, whose functions only compute.
+_HARMLESS = re.compile(
+    r"numpy\.dtype|scipy\.sparse\._(\w+)\.\1_(matrix|array)"
+    r"|sklearn\.(calibration\._(CalibratedClassifier|SigmoidCalibration)|multiclass\._ConstantPredictor"
+    r"|gaussian_process\.kernels\.(RBF|Matern|\w+Kernel|Sum|Product|Exponentiation|RationalQuadratic|DotProduct)"
+    r"|feature_selection\._(univariate_selection\.(f_classif|chi2|\w_regression)|mutual_info\.mutual_info_\w+)"
+    r"|model_selection\._split\.\w+|utils\._metadata_requests\.(Method)?MetadataRequest"
+    r"|metrics\._scorer\.(_PassthroughScorer|_MultimetricScorer|_Scorer|_CurveScorer))"
 )
 #: Bytes that a byte of JSON may take: "[]," becomes an empty list and a pointer to it.
 _JSON_BYTES = 32
@@ -104,7 +98,7 @@ def _from_skops(name: str, memory: int) -> Any:
                 what = f"it unpacks to more than {_UNPACKED_RATIO} times its size in memory"
                 raise InputError(name, None, what, None, _EXPECTED)
         types = skops.io.get_untrusted_types(file=name)
-        if odd := ", ".join(sorted(set(types) - _HARMLESS - _of_searches(types))):
+        if odd := ", ".join(sorted(set(types) - _trusted(types))):
             raise ModelFormatError(
                 name,
                 None,
@@ -138,13 +132,13 @@ def _check_matrices(found: Any, allowance: Allowance) -> None:
             waiting += getattr(one, "__dict__", {}).values()
 
 
-def _of_searches(types: Sequence[str]) -> set[str]:
-    """Those of the types of a skops file that scikit-learn's own searches hold."""
+def _trusted(types: Sequence[str]) -> set[str]:
+    """Those of the types of a skops file that scikit-learn's own estimators and searches hold."""
     from sklearn.metrics import get_scorer, get_scorer_names
 
     functions = [getattr(get_scorer(name), "_score_func", None) for name in get_scorer_names()]
     metrics = {f"{one.__module__}.{one.__qualname__}" for one in functions if one is not None}
-    return {one for one in types if one in metrics or _OF_SEARCHES.fullmatch(one)}
+    return {one for one in types if one in metrics or _HARMLESS.fullmatch(one)}
 
 
 def _from_pickle(name: str, trusted: bool) -> Any:

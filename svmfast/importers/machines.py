@@ -1,139 +1,154 @@
-"""Converts scikit-learn's fitted support vector machines to LIBSVM models."""
+"""The machines that a pipeline ends in: a table of the model of each class of estimators."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from svmfast.errors import UnsupportedError
+from svmfast.importers.attributes import (
+    are_boolean,
+    attribute_of_fit,
+    class_among,
+    kernel_of,
+    labels_of,
+    refused,
+    vectors_of,
+)
+from svmfast.importers.steps import Front
 from svmfast.kernels import Kernel
+from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
+from svmfast.models.scaled import ScaledModel
+from svmfast.models.scaling import Scaling, identity
 from svmfast.rows import FloatArray, Rows
 from svmfast.sparse import is_sparse
 
-#: LIBSVM's svm_type for each class of estimators.
-SVM_TYPES = {
-    "SVC": "c_svc",
-    "NuSVC": "nu_svc",
-    "SVR": "epsilon_svr",
-    "NuSVR": "nu_svr",
-    "OneClassSVM": "one_class",
-}
-_KERNELS = {"linear": "linear", "poly": "polynomial", "rbf": "rbf", "sigmoid": "sigmoid"}
-#: LIBSVM's labels are C ints.
-_SMALLEST_LABEL, _LARGEST_LABEL = -(2**31), 2**31 - 1
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A model, and the map of the rows before it."""
+
+    model: Model
+    front: Front
+    #: Names of the classes, in the order of the model's labels, if these are no integers.
+    names: tuple[str, ...] | None = None
+    are_boolean: bool = False
+    provenance: Mapping[str, str] | None = None
+    features: tuple[str, ...] | None = None
 
 
-def class_among(kind: type, names: Iterable[str], package: str = "sklearn") -> str | None:
-    """The name of the class, or of its nearest base, that has one of these names in the package.
+@dataclass(frozen=True, eq=False)
+class Values:
+    """``coef @ K(vectors, x) + intercept``: a regression, or the decision function of a classifier.
 
-    Classes are recognized by name, so that no package is imported.
+    As in scikit-learn, a positive value is for the second of two classes; of more, each has a value.
     """
-    for one in kind.__mro__:
-        if one.__name__ in names and one.__module__.partition(".")[0] == package:
-            return one.__name__
-    return None
+
+    kernel: Kernel
+    vectors: Rows
+    #: (p, n)
+    coef: FloatArray
+    #: (p,)
+    intercept: FloatArray
+    front: Front | None = None
+
+    def fitted(
+        self, called: str, classes: Any = None, *, sigmoid: bool = False, turned: bool = False
+    ) -> Fitted:
+        """The model; a value of 0 is for the first of two classes, or if `turned`, for the second.
+
+        With a `sigmoid`, the probability of the second of two classes is 1 / (1 + exp(-value)).
+        """
+        coef, names, sign = self.coef, None, -1 if turned else 1
+        if classes is None:
+            if len(coef) > 1:
+                raise refused(called, f"predicts {len(coef)} values a row", "fit one estimator for each")
+            head = Head("epsilon_svr")
+        elif len(classes) > 2:
+            raise refused(called, f"has {len(classes)} classes, each with a value", "fit SVC")
+        else:
+            labels, names = labels_of(classes)
+            names = None if names is None else names[::-sign]
+            one = (np.array([-1.0]), np.array([0.0])) if sigmoid else (None, None)
+            head = Head("c_svc", labels[::-sign].copy(), *one)
+        model = expansion(head, self.kernel, self.vectors, sign * coef, 0.0 - sign * self.intercept, called)
+        front = self.front or Front.of(identity(self.vectors.n_columns))
+        return Fitted(model, front, names, names is not None and are_boolean(classes))
 
 
-def machine_type(estimator: Any) -> str | None:
-    """LIBSVM's svm_type of a support vector machine; None for any other estimator."""
-    return SVM_TYPES.get(class_among(type(estimator), SVM_TYPES) or "")
+def expansion(
+    head: Head, kernel: Kernel, vectors: Rows, coef: FloatArray, rho: FloatArray, called: str
+) -> KernelExpansion:
+    """The expansion with these coefficients of each function, without the vectors that have none."""
+    kept, counts = np.flatnonzero((coef != 0).any(axis=0)), None
+    if head.is_classifier:  # as in LIBSVM, the vectors for the first class come first
+        kept = kept[np.argsort(coef[0, kept] < 0, kind="stable")]
+        first = int(np.count_nonzero(coef[0, kept] > 0))
+        counts = np.array([first, len(kept) - first])
+    return _checked(KernelExpansion(head, kernel, vectors.take(kept), coef[:, kept], rho, counts), called)
 
 
-def is_own_type(kind: type) -> bool:
-    """Whether a class is one of svmfast.sklearn's estimators, which hold a model."""
-    return class_among(kind, ("ModelEstimator",), "svmfast") is not None
+def _checked(model: KernelExpansion, called: str) -> KernelExpansion:
+    """Refuse numbers that are not finite: attributes may have been changed, or come from a file."""
+    head, kernel = model.head, model.kernel
+    numbers = (model.sv_coef, model.rho, head.prob_a, head.prob_b, kernel.gamma, kernel.coef0)
+    if not all(one is None or bool(np.isfinite(one).all()) for one in numbers):
+        raise refused(called, "holds nan or inf", "fit it again")
+    return model
 
 
-def attribute_of_fit(estimator: Any, name: str, called: str) -> Any:
-    """An attribute that fit sets; `called` is the estimator's name in messages."""
-    found = getattr(estimator, name, None)
-    if found is None:
-        raise UnsupportedError(f"{called} is not fitted", "call its fit first")
-    return found
+def machine_of(estimator: Any, called: str) -> Fitted | None:
+    """The model of a fitted machine; None for other estimators."""
+    if class_among(type(estimator), ("ModelEstimator",), "svmfast") is not None:
+        return _own(estimator, called)
+    kind = class_among(type(estimator), MACHINES)
+    return None if kind is None else MACHINES[kind](estimator, called)
 
 
-def labels_of(classes: Any) -> tuple[NDArray[np.int64], tuple[str, ...] | None]:
-    """Integer labels for classes, in their order, and their names.
-
-    Integers that LIBSVM can have as labels, floats included, are kept and get no names. Other classes
-    (strings, booleans, fractions) are numbered from 0.
-    """
-    values = np.asarray(classes)
-    if values.dtype.kind in "iuf" and bool(((values >= _SMALLEST_LABEL) & (values <= _LARGEST_LABEL)).all()):
-        labels = values.astype(np.int64)
-        if bool((labels == values).all()):
-            return labels, None
-    return np.arange(len(values)), tuple(str(one) for one in values.tolist())
+def _own(estimator: Any, called: str) -> Fitted:
+    """The model of an estimator of svmfast.sklearn."""
+    model, width = attribute_of_fit(estimator, "model_", called), estimator.n_features_in_
+    if not isinstance(model, ScaledModel):
+        return Fitted(model, Front.of(identity(width)))
+    own, origin = model.scaling, model.own_provenance
+    return Fitted(model.model, Front.of(own), own.class_names, own.boolean_classes, origin, own.feature_names)
 
 
-def are_boolean(classes: Any) -> bool:
-    """Whether classes are False and True."""
-    return all(isinstance(one, bool) for one in np.asarray(classes).tolist())
-
-
-def expansion_of(estimator: Any, called: str) -> tuple[KernelExpansion, tuple[str, ...] | None]:
-    """The model of a support vector machine, and the names of its classes if labels replace them.
+def _libsvm(svm_type: str, estimator: Any, called: str) -> Fitted:
+    """A support vector machine.
 
     `_dual_coef_` and `_intercept_` are LIBSVM's `sv_coef` and `-rho`; the public attributes have the opposite
     sign for two classes.
     """
     stored = attribute_of_fit(estimator, "support_vectors_", called)
-    kernel = _kernel(estimator, called)
+    given = {"gamma": getattr(estimator, "_gamma", 0)}
+    given |= {name: getattr(estimator, name, 0) for name in ("coef0", "degree")}
+    kernel = kernel_of(estimator.kernel, given, 1, called)
     coef = np.atleast_2d(_dense(attribute_of_fit(estimator, "_dual_coef_", called)))
     # 0.0 - x avoids a minus zero, which would be printed differently.
     rho = 0.0 - np.atleast_1d(np.asarray(estimator._intercept_, dtype=np.float64))
-    vectors = _vectors(stored, coef.shape[1])
-    svm_type, counts, names = machine_type(estimator) or "", None, None
+    # Checked first, since a file that declares many rows need not be large.
+    if is_sparse(stored) and stored.shape[0] != coef.shape[1]:
+        raise ValueError(f"{stored.shape[0]} support vectors, but coefficients of {coef.shape[1]}")
+    vectors, counts, names, boolean = vectors_of(stored), None, None, False
     if svm_type not in ("c_svc", "nu_svc"):
         head = Head(svm_type)
     else:
-        labels, names = labels_of(estimator.classes_)
+        (labels, names), boolean = labels_of(estimator.classes_), are_boolean(estimator.classes_)
         if getattr(estimator, "break_ties", False) and len(labels) > 2:
-            raise UnsupportedError(
-                f"{called} has break_ties=True, which decides tied votes by the decision values",
-                "set break_ties=False: ties then go to the first class, as in LIBSVM",
-            )
+            what = "has break_ties=True, which decides tied votes by the decision values"
+            instead = "set break_ties=False: ties then go to the first class, as in LIBSVM"
+            raise refused(called, what, instead)
         counts = np.asarray(estimator._n_support).astype(np.int64)
         prob_a, prob_b = (_sigmoids(estimator, name, len(rho)) for name in ("_probA", "_probB"))
         head = Head(svm_type, labels, prob_a, prob_b)
-    # Attributes may have been changed, or come from a file.
-    numbers = (coef, rho, head.prob_a, head.prob_b, kernel.gamma, kernel.coef0)
-    if not all(one is None or bool(np.isfinite(one).all()) for one in numbers):
-        raise UnsupportedError(f"{called} holds nan or inf", "fit it again")
-    if kernel.gamma < 0 or kernel.degree < 0:
-        raise UnsupportedError(f"{called} has a negative gamma or degree", "fit it again")
-    return KernelExpansion(head, kernel, vectors, coef, rho, counts), names
-
-
-def _kernel(estimator: Any, called: str) -> Kernel:
-    name = estimator.kernel
-    if callable(name) or name not in _KERNELS:
-        shown = getattr(name, "__name__", "a function") if callable(name) else f"'{name}'"
-        raise UnsupportedError(
-            f"{called} has the kernel {shown}, which a model cannot compute",
-            f"fit it with kernel={', '.join(map(repr, ('rbf', 'poly', 'linear')))} or 'sigmoid'",
-        )
-    kind = _KERNELS[name]
-    if kind == "linear":
-        return Kernel(kind)
-    coef0 = 0.0 if kind == "rbf" else float(estimator.coef0)
-    return Kernel(kind, float(estimator._gamma), coef0, int(estimator.degree) if kind == "polynomial" else 0)
-
-
-def _vectors(stored: Any, count: int) -> Rows:
-    if is_sparse(stored):
-        # Checked first, since a file that declares many rows need not be large.
-        if stored.shape[0] != count:
-            raise ValueError(f"{stored.shape[0]} support vectors, but coefficients of {count}")
-        return Rows.from_scipy(stored, zeros=False)  # fitted on sparse rows
-    dense = np.asarray(stored, dtype=np.float64)
-    # If there are no support vectors, the array has another shape.
-    return Rows.from_dense(dense) if dense.size else Rows.empty(dense.shape[-1])
+    model = _checked(KernelExpansion(head, kernel, vectors, coef, rho, counts), called)
+    return Fitted(model, Front.of(identity(vectors.n_columns)), names, names is not None and boolean)
 
 
 def _sigmoids(estimator: Any, name: str, count: int) -> FloatArray | None:
@@ -149,3 +164,85 @@ def _dense(values: Any) -> FloatArray:
             raise ValueError(f"coefficients of shape {values.shape} with {np.size(values.data)} values")
         return Rows.from_scipy(values).to_dense()
     return np.ascontiguousarray(values, dtype=np.float64)
+
+
+def _linear(estimator: Any, called: str) -> Fitted:
+    """A linear function of the row for each class, or a single one: its weights are the only vectors."""
+    weights = np.atleast_2d(np.asarray(attribute_of_fit(estimator, "coef_", called), dtype=np.float64))
+    intercept = np.broadcast_to(np.ravel(estimator.intercept_).astype(np.float64), len(weights))
+    logistic = class_among(type(estimator), ("LogisticRegression", "LinearDiscriminantAnalysis"))
+    sigmoid = logistic is not None or getattr(estimator, "loss", None) == "log_loss"
+    found = Values(Kernel("linear"), Rows.from_dense(weights), np.eye(len(weights)), intercept)
+    return found.fitted(called, getattr(estimator, "classes_", None), sigmoid=sigmoid)
+
+
+def _by_outputs(coef: Any, vectors: Rows) -> FloatArray:
+    """Coefficients of one or several outputs, ``(n,)`` or ``(n, p)``, as ``(p, n)``."""
+    found: FloatArray = np.asarray(coef, dtype=np.float64).reshape(len(vectors), -1).T
+    return found
+
+
+def _kernel_ridge(estimator: Any, called: str) -> Fitted:
+    coef = attribute_of_fit(estimator, "dual_coef_", called)
+    vectors = vectors_of(estimator.X_fit_)
+    given = {name: getattr(estimator, name) for name in ("gamma", "coef0", "degree")}
+    kernel = kernel_of(estimator.kernel, given, vectors.n_columns, called)
+    coef = _by_outputs(coef, vectors)
+    return Values(kernel, vectors, coef, np.zeros(len(coef))).fitted(called)
+
+
+def _gaussian_process(estimator: Any, called: str) -> Fitted:
+    """The mean: a constant, and the kernel's value of each training row, whose columns have scales."""
+    coef, d = attribute_of_fit(estimator, "alpha_", called), estimator.n_features_in_
+    factors = _factors(estimator.kernel_, called)
+    constant = factors.pop(None, 0.0)
+    if len(factors) > 1:
+        raise refused(called, "adds RBF kernels of different length scales", "fit it with one of them")
+    ((length, factor),) = factors.items() or [((1.0,), 0.0)]
+    scale = np.ones(d) / np.array(length)
+    vectors = Rows.from_dense(estimator.X_train_ * scale)
+    coef = _by_outputs(coef, vectors) * np.ravel(estimator._y_train_std)[:, None]
+    mean = np.ravel(estimator._y_train_mean) + constant * coef.sum(axis=1)
+    front = Front.of(Scaling(np.zeros(d), scale))
+    return Values(Kernel("rbf", 0.5), vectors, coef * factor, mean, front).fitted(called)
+
+
+def _factors(kernel: Any, called: str) -> dict[Any, float]:
+    """A process's kernel of different rows: the factor of the RBF of each length scale, and of 1 at None."""
+    # Matern inherits RBF, so the class itself counts.
+    kind = type(kernel).__name__ if type(kernel).__module__ == "sklearn.gaussian_process.kernels" else ""
+    if kind == "ConstantKernel":
+        return {None: float(kernel.constant_value)}
+    if kind == "RBF":
+        return {tuple(np.ravel(kernel.length_scale).tolist()): 1.0}
+    if kind == "WhiteKernel":
+        return {}
+    if kind not in ("Sum", "Product"):
+        what = f"has the kernel {type(kernel).__name__}"
+        raise refused(called, what, "fit it with RBF, ConstantKernel and WhiteKernel")
+    first, second = (_factors(one, called) for one in (kernel.k1, kernel.k2))
+    if kind == "Sum":
+        return {one: first.get(one, 0.0) + second.get(one, 0.0) for one in {**first, **second}}
+    if {*first} - {None} and {*second} - {None}:
+        raise refused(called, "multiplies RBF kernels", "fit it with one of them")
+    found = [(one or other, a * b) for one, a in first.items() for other, b in second.items()]
+    return {one: sum(b for other, b in found if other == one) for one, _ in found}
+
+
+_LINEAR = (
+    "LinearSVC", "LogisticRegression", "SGDClassifier", "RidgeClassifier", "RidgeClassifierCV", "Perceptron",
+    "PassiveAggressiveClassifier", "LinearDiscriminantAnalysis", "LinearSVR", "LinearRegression", "Ridge",
+    "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV", "SGDRegressor", "HuberRegressor",
+    "BayesianRidge",
+)  # fmt: skip
+#: The model of each class of machines. A class stands for those that inherit it, too.
+MACHINES: Mapping[str, Callable[[Any, str], Fitted]] = {
+    "SVC": partial(_libsvm, "c_svc"),
+    "NuSVC": partial(_libsvm, "nu_svc"),
+    "SVR": partial(_libsvm, "epsilon_svr"),
+    "NuSVR": partial(_libsvm, "nu_svr"),
+    "OneClassSVM": partial(_libsvm, "one_class"),
+    "KernelRidge": _kernel_ridge,
+    "GaussianProcessRegressor": _gaussian_process,
+    **dict.fromkeys(_LINEAR, _linear),
+}

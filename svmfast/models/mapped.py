@@ -1,4 +1,4 @@
-"""A kernel expansion behind a linear map of the rows: what compress makes with a learned metric."""
+"""A kernel expansion behind a linear map of rows: a learned metric of compress, the PCA of a pipeline."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class MappedModel(Cacheless, Model):
     #: (d,) zero-based columns, ascending.
     features: NDArray[np.int64]
     #: W, (r, d)
-    map: NDArray[np.float32]
+    map: NDArray[np.float32] | NDArray[np.float64]
     #: (d,)
-    center: NDArray[np.float32]
+    center: NDArray[np.float32] | NDArray[np.float64]
     provenance: Mapping[str, str] = field(default_factory=dict)
 
     kind: ClassVar[str] = "mapped"

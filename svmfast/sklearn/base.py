@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from svmfast.commands.predict import predict
 from svmfast.errors import OptionError, SingleClassError
-from svmfast.importers.machines import are_boolean, labels_of
+from svmfast.importers.attributes import are_boolean, labels_of
 from svmfast.models.answer import Answer
 from svmfast.models.base import Model
 from svmfast.models.head import Head
