@@ -190,7 +190,7 @@ def test_values_of_median_size_have_half_the_weight_of_those_on_the_boundary():
 )
 def test_a_sample_of_the_vectors_suffices(name, data, count, monkeypatch):
     monkeypatch.setattr("svmfast.methods.compress.compressor.LEAST_DRAWN", 150)
-    monkeypatch.setattr("svmfast.methods.compress.data_split.LEAST_OF_CLASS", 25)
+    monkeypatch.setattr("svmfast.methods.common.row_sample.LEAST_OF_CLASS", 25)
     before, given, (test, _) = exact(name), rows(f"{data}.train")[0], rows(f"{data}.test")
     compressor, other = (
         Compressor(before, given, options=replace(QUICK, sv=count), threads=n) for n in (1, 2)

@@ -140,6 +140,17 @@ def test_conversion(name, fit, task):
     assert model_bytes(made) == model_bytes(fits.fit_exact(given, exact, mine)[0])
 
 
+def test_a_conversion_takes_a_sample_of_many_support_vectors(monkeypatch):
+    (given, _), exact, notes = read("digits.train"), load_model(model("digits_nu_rbf")), []
+    monkeypatch.setattr(fits, "MOST_VECTORS", 100)
+    monkeypatch.setattr("svmfast.methods.common.row_sample.LEAST_OF_CLASS", 5)
+    mine = settings(gamma=(exact.kernel.gamma,), clusters=2, landmarks=20, iterations=5)
+    _, report = fits.fit_exact(given, exact, mine, Setting(threads=1, note=notes.append))
+    n, drawn = len(exact.sv), report.rows - (len(given) - int(0.1 * len(given)))
+    assert 90 <= drawn <= 110
+    assert notes == [f"fitted on a sample of {drawn} of the {n:,} support vectors, and on the data"]
+
+
 @pytest.mark.parametrize("name", ["digits", "breast"])
 @pytest.mark.parametrize(("cost", "clusters"), [(4.0, 1), (12.0, 1), (12.0, 4)])
 def test_the_cost_is_within_the_limit_and_close_to_it(name, cost, clusters):

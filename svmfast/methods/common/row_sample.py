@@ -1,10 +1,25 @@
-"""A random sample of a stream of rows that is too long to keep."""
+"""Random samples: of a stream of rows that is too long to keep, and of many support vectors."""
 
 from __future__ import annotations
+
+import itertools
 
 import numpy as np
 
 from svmfast.rows import FloatArray, IntArray, Rows
+
+#: Support vectors that are drawn of each class, at least, if it has so many.
+LEAST_OF_CLASS = 500
+
+
+def drawn_by_class(sizes: IntArray, count: int, seed: int) -> tuple[IntArray, IntArray]:
+    """Draw about `count` support vectors by class; return their places, and how many are of each class."""
+    share = np.round(count * sizes / sizes.sum()).astype(np.int64)
+    taken = np.minimum(np.maximum(share, LEAST_OF_CLASS), sizes)
+    ends = itertools.pairwise([0, *np.cumsum(sizes)])
+    rng = np.random.default_rng([seed, int(sizes.sum()), count])
+    parts = [a + rng.choice(b - a, n, replace=False) for (a, b), n in zip(ends, taken, strict=True)]
+    return np.concatenate([np.sort(part) for part in parts]), taken
 
 
 class RowSample:

@@ -9,13 +9,13 @@ grow with the model.
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.methods.common.equal_rows import Counted, frequent_groups, groups_of, row_keys
+from svmfast.methods.common.row_sample import drawn_by_class
 from svmfast.methods.compress.reduced_set import Target
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
@@ -26,8 +26,8 @@ _CHOOSE_SHARE, _CHOOSE_CAP = 0.1, 5000
 _STATE_SHARE, _STATE_CAP = 0.1, 10000
 
 
-#: Support vectors that take part, at least; and of each class, if it has so many.
-LEAST_DRAWN, LEAST_OF_CLASS = 10_000, 500
+#: Support vectors that take part, at least.
+LEAST_DRAWN = 10_000
 #: Support vectors that take part for each one of the compressed model.
 DRAWN_FOR_EACH = 10
 #: Rows of data, and support vectors if there are no data, that suffice where support vectors are drawn.
@@ -103,16 +103,6 @@ def class_sizes(model: KernelExpansion) -> NDArray[np.int64]:
     return np.array([len(model.sv)]) if nr_sv is None or len(nr_sv) <= 2 else nr_sv
 
 
-def _drawn(sizes: NDArray[np.int64], count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Draw about `count` support vectors by class; return their places, and how many are of each class."""
-    share = np.round(count * sizes / sizes.sum()).astype(np.int64)
-    taken = np.minimum(np.maximum(share, LEAST_OF_CLASS), sizes)
-    ends = itertools.pairwise([0, *np.cumsum(sizes)])
-    rng = np.random.default_rng([seed, int(sizes.sum()), count])
-    parts = [a + rng.choice(b - a, n, replace=False) for (a, b), n in zip(ends, taken, strict=True)]
-    return np.concatenate([np.sort(part) for part in parts]), taken
-
-
 def gather(
     model: KernelExpansion, data: Rows | None, *, vectors: int | None = None, seed: int, threads: int
 ) -> DataSplit:
@@ -122,7 +112,7 @@ def gather(
     """
     sv, sv_coef, sizes = model.sv, model.sv_coef, class_sizes(model)
     if vectors is not None and vectors < len(sv):
-        places, taken = _drawn(sizes if model.nr_sv is None else model.nr_sv, vectors, seed)
+        places, taken = drawn_by_class(sizes if model.nr_sv is None else model.nr_sv, vectors, seed)
         sv, sv_coef = sv.take(places), np.ascontiguousarray(sv_coef[:, places])
         sizes = taken if len(sizes) > 1 else np.array([len(sv)])
     n_sv = len(sv)

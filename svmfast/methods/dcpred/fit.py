@@ -28,6 +28,7 @@ from svmfast.methods.common.equal_rows import row_keys, rows_aside
 from svmfast.methods.common.error_statement import probabilities_after
 from svmfast.methods.common.landmarks import outcome, widths_to_try
 from svmfast.methods.common.problem import MOST_SCORED, Problem
+from svmfast.methods.common.row_sample import drawn_by_class
 from svmfast.methods.dcpred import DcpredOptions
 from svmfast.methods.dcpred.report import DcpredReport, held_out
 from svmfast.methods.dcpred.tree import affordable_landmarks, build_tree, train_tree
@@ -96,7 +97,9 @@ def fit_exact(
     expansion = exact.expansion
     if expansion is not None and expansion.kernel.kind == "rbf":
         held = {keys[i] for i in aside.held}
-        inside, vectors = _with_vectors(inside, expansion, held)
+        inside, vectors = _with_vectors(inside, expansion, held, options.seed)
+        if (used := len(vectors[1])) < (n := len(expansion.sv)) and n > MOST_VECTORS:
+            setting.note(f"fitted on a sample of {used:,} of the {n:,} support vectors, and on the data")
     values = exact.decision_values(inside, threads=threads)
     problem = Problem(inside, values, head, task) if task == "values" else _labelled(inside, head, values)
     model, report = _fit_model(replace(problem, vectors=vectors), options, setting, asked, source)
@@ -177,19 +180,28 @@ def _check_width(rows: Rows, options: DcpredOptions) -> None:
         raise MemoryLimitError(what, needed, options.memory, advice)
 
 
+#: Support vectors that are fitted: the exact values of all would take time that grows with their square.
+MOST_VECTORS = 50_000
+
+
 def _with_vectors(
-    inside: Rows, exact: KernelExpansion, aside: set[bytes]
+    inside: Rows, exact: KernelExpansion, aside: set[bytes], seed: int
 ) -> tuple[Rows, tuple[Rows, FloatArray]]:
-    """Add the support vectors to the rows to fit, except those equal to rows `aside`.
+    """Add support vectors to the rows to fit, except those equal to rows `aside`; of many, a sample by class.
 
     With them come their squared coefficients.
     """
     width = max(inside.n_columns, exact.sv.n_columns)
-    sv = exact.sv.renumbered(exact.sv.indices, width)
+    sv, sv_coef, n = exact.sv, exact.sv_coef, len(exact.sv)
+    if n > MOST_VECTORS:
+        sizes = np.array([n]) if exact.nr_sv is None else exact.nr_sv
+        places, _ = drawn_by_class(sizes, MOST_VECTORS, seed)
+        sv, sv_coef = sv.take(places), sv_coef[:, places]
+    sv = sv.renumbered(sv.indices, width)
     # Support vectors are often rows of the data; those that equal held-out rows are not added.
     new = np.array([i for i, key in enumerate(row_keys(sv)) if key not in aside], dtype=np.int64)
     sv = sv.take(new)
-    squares = (exact.sv_coef[:, new] ** 2).sum(axis=0)
+    squares = (sv_coef[:, new] ** 2).sum(axis=0)
     return Rows.concatenate([inside.renumbered(inside.indices, width), sv]), (sv, squares)
 
 
