@@ -42,7 +42,9 @@ def settle(options: Sequence[Option], given: Mapping[str, Any]) -> dict[str, str
                 raise OptionError(f"{one.called} is read more than once; give a file, not '-'")
             inputs += [_Named(one.called, path) for path in paths]
         elif isinstance(kind, OutputFile):
-            settled[one.name] = value = _usual_name(one, kind, options, given) if value is None else value
+            if value is None:
+                value = _usual_name(one, kind, options, {**given, **settled})
+            settled[one.name] = value
             if value is not None:
                 outputs.append((_Named(one.called, value), kind))
     from_stdin = [file.name for file in inputs if file.path == "-"]
@@ -82,8 +84,11 @@ def _usual_name(
         return None
     path = given[kind.after]
     if path == "-":
-        source = next(other.called for other in options if other.name == kind.after)
-        raise OptionError(f"{source} is standard input, so the model needs a name; give {one.called}")
+        source = next(other for other in options if other.name == kind.after)
+        stream = "output" if isinstance(source.value, OutputFile) else "input"
+        raise OptionError(
+            f"{source.called} is standard {stream}, so the {kind.role} needs a name; give {one.called}"
+        )
     return kind.named(path)
 
 

@@ -33,7 +33,7 @@ class Front:
         if "threads" in given:
             self.given["threads"] = thread_count(given["threads"])
         for one in options:
-            if one.only_with and given[one.name] and given[one.only_with] is None:
+            if one.only_with and given[one.name] and given[one.only_with] in (None, False):
                 raise OptionError(f"`{one.name}` is only used with `{one.only_with}`")
         self.given |= settle(options, self.given)
         self.quiet: bool = given["quiet"]

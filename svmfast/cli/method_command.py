@@ -26,7 +26,7 @@ def run(front: Front, output: str | None, **given: Any) -> int:
 
     method, begin = front.command, time.perf_counter()
     assert isinstance(method, Method)
-    last = given.pop(LAST, None)
+    last, map = given.pop(LAST, None), given.pop("map", None)
     if output is not None and last is not None:
         raise OptionError("the model has two names: `output` and the last argument; give one of them")
     output = output or last
@@ -46,7 +46,7 @@ def run(front: Front, output: str | None, **given: Any) -> int:
         )
     size = None
     if result.model is not None and output is not None:
-        size = result.save(output)
+        size = result.save(output, map)
     for text in result.warnings[len(listener.warnings) :]:
         front.warn(text)
     _print(front, result, output, size, time.perf_counter() - begin, prints=not (front.quiet or logs))

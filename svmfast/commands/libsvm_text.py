@@ -21,7 +21,10 @@ def libsvm_text(model: Model, *, ranges: bool, listener: Listener) -> tuple[byte
     """
     inner, scaling = model.unscaled.expansion, model.scaling
     if inner is None:
-        raise UnsupportedError(f"a {model.unscaled.kind} model cannot be written as LIBSVM's text", _INSTEAD)
+        instead = (
+            _INSTEAD if model.unscaled.behind_map is None else "compress with `libsvm_form`, or " + _INSTEAD
+        )
+        raise UnsupportedError(f"a {model.unscaled.kind} model cannot be written as LIBSVM's text", instead)
     beside = _ranges(scaling, listener) if ranges else None
     if not ranges and scaling is not None and not scaling.is_identity:
         raise OptionError("LIBSVM's format cannot hold the model's scaling; write a range file with `ranges`")

@@ -15,9 +15,10 @@ from svmfast.commands.method_inputs import opened_inputs
 from svmfast.commands.training import with_balanced_weights
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.evaluation.timing import times_as_fast
-from svmfast.formats.model_files import model_bytes, save_model
+from svmfast.formats.model_files import model_bytes
 from svmfast.formats.packing import packing_of
-from svmfast.formats.target import stored_size
+from svmfast.formats.ranges import map_bytes
+from svmfast.formats.target import stored_size, write_together
 from svmfast.methods.method import Method, Outcome, Report, Setting, imported
 from svmfast.models.base import Model
 from svmfast.models.scaled import with_scaling
@@ -26,6 +27,11 @@ from svmfast.options import Reading, made
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
 
+_SCALED = (
+    "`libsvm_form` has no place for a scaling; export the model to libsvm with `ranges`, and scale the data"
+)
+_NO_MAP = "the model has no map, so that none is written, and takes rows as they are"
+_NAMES_LOST = "LIBSVM's format has no place for names, which are lost"
 _NAMES_KEPT = "the model keeps names, for which LIBSVM's format has no place; export to libsvm drops them"
 
 
@@ -50,6 +56,8 @@ class Result:
     seconds : float
     class_names : mapping or None
         The name of each label, if the classes have names.
+    libsvm_form : bool
+        Whether :meth:`save` writes LIBSVM's text and a map.
     """
 
     method: str
@@ -61,6 +69,7 @@ class Result:
     seconds: float
     advice: str | None = None
     class_names: Mapping[float, str] | None = None
+    libsvm_form: bool = False
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.model, self.report))
@@ -83,8 +92,11 @@ class Result:
             **self.figures(),
         }
 
-    def save(self, path: str | os.PathLike[str]) -> int:
+    def save(self, path: str | os.PathLike[str], map: str | None = None) -> int:
         """Write the model; return the size of the file.
+
+        With `libsvm_form` its map, if it has one, goes to the file `map` (by default `path` with .map added),
+        and the size is that of both files; either both appear or none.
 
         Raises
         ------
@@ -93,7 +105,17 @@ class Result:
         """
         if self.model is None:
             raise UnsupportedError("there is no model to save", self.refusal or "the run only scored")
-        return save_model(self.model, os.fspath(path))
+        return write_together(_files(self.model, os.fspath(path), map, form=self.libsvm_form))
+
+
+def _files(model: Model, path: str, map: str | None = None, *, form: bool) -> list[tuple[str, bytes]]:
+    """The files of a model: its own or, in LIBSVM's form without names, that of its map and LIBSVM's text."""
+    if not form:
+        return [(path, model_bytes(model))]
+    if model.unscaled.behind_map is None:
+        return [(path, model_bytes(model.unscaled))]
+    linear, inner = model.unscaled.behind_map
+    return [(map or f"{path}.map", map_bytes(linear)), (path, model_bytes(inner))]
 
 
 def _table_size(model: Model) -> int:
@@ -127,13 +149,17 @@ def run_method(
     listener = listener or Listener()
     #: The scaling that goes before the method's models, known once the rows are read.
     scaling: Scaling | None = None
+    form: bool = getattr(chosen, "libsvm_form", False)
 
     setting = Setting(
         threads=thread_count(threads),
         progress=listener.progress,
         note=listener.note,
         warn=listener.warn,
-        stored_size=lambda model: stored_size(output or "", model_bytes(with_scaling(model, scaling))),
+        stored_size=lambda model: sum(
+            stored_size(*one)
+            for one in _files(with_scaling(model, scaling), os.fspath(output or ""), form=form)
+        ),
         table_size=lambda model: _table_size(with_scaling(model, scaling)),
         compressed=packing_of(os.fspath(output or "")) is not None,
         log=listener.log,
@@ -143,14 +169,19 @@ def run_method(
     )
     with opened_inputs(method, inputs, labels, chosen, row_format, setting) as opened:
         scaling = opened.scaling
+        if form and scaling is not None and not scaling.is_identity:
+            raise OptionError(_SCALED)
         chosen = with_balanced_weights(chosen, method, opened)
         outcome: Outcome = imported(method.run)(opened, chosen, setting)
     if outcome.learned is not None:
         scaling = outcome.learned if scaling is None else scaling.with_map(outcome.learned)
     model = None if outcome.model is None else with_scaling(outcome.model, scaling)
-    libsvms = output is not None and outcome.model is not None and outcome.model.expansion is not None
-    if libsvms and scaling is not None and scaling.is_identity:  # a scaling that only has names
-        listener.note(_NAMES_KEPT)
+    libsvms = outcome.model is not None and outcome.model.expansion is not None
+    if form and libsvms:
+        listener.note(_NO_MAP)
+    named = scaling is not None and scaling.is_identity  # a scaling that only has names
+    if named and outcome.model is not None and (form or (libsvms and output is not None)):
+        listener.note(_NAMES_LOST if form else _NAMES_KEPT)
     return Result(
         method.name,
         model,
@@ -161,6 +192,7 @@ def run_method(
         time.perf_counter() - begin,
         outcome.advice,
         setting.names_of_labels() if model is None else model.names_of_labels,
+        form,
     )
 
 

@@ -52,7 +52,8 @@ class ScaleOptions(Bounded):
     restore: str | None = option(
         None,
         InputFile(role="ranges"),
-        "Read the ranges and limits from this file instead of computing them from DATA.",
+        "Read the ranges and limits from this file instead of computing them from DATA. With a map (compress "
+        "`libsvm_form`), rows are mapped instead, and not rounded.",
         "-r",
         metavar="RANGES",
     )

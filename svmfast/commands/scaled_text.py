@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from svmfast.display import named_labels
-from svmfast.errors import DataFormatError, NotFiniteError
+from svmfast.errors import DataFormatError, NotFiniteError, OptionError
 from svmfast.evaluation.describe import describe_scaling
 from svmfast.figures import Figures, figure
 from svmfast.formats.classes import TrainingClasses
 from svmfast.formats.data import check_replayable, read_through
-from svmfast.formats.ranges import ranges_bytes, read_ranges
+from svmfast.formats.ranges import ranges_bytes, read_restored
 from svmfast.formats.svmlight import Dataset
 from svmfast.formats.target import write_atomic
-from svmfast.models.scaling import ColumnRanges, Scaling, TargetRange
+from svmfast.models.mapped import LinearMap
+from svmfast.models.scaling import Scaling, TargetRange
 from svmfast.options import Reading
 from svmfast.progress import Listener
 from svmfast.rows import Rows
@@ -42,22 +43,26 @@ class ScaleReport(Figures):
     values: int = figure("Values stored before scaling.", key="stored_values")
     scaled_values: int = figure("Values stored after scaling.")
     unseen: tuple[int, ...] = figure(
-        "Features, from 1, that the range file does not contain; they are scaled to 0.",
+        "Features, from 1, that the range file or map does not contain; they are scaled to 0, or ignored.",
         key="unseen_features",
     )
-    scaling: Scaling = figure("The scaling that was applied.", value=describe_scaling)
+    scaling: Scaling | None = figure("The scaling that was applied.", value=describe_scaling, optional=True)
+    map: tuple[int, int] | None = figure(
+        "Numbers of coordinates and features of the map that was applied.", optional=True
+    )
     #: The names of the data and of the range file.
     data: str
     restore: str | None
 
     def lines(self) -> list[str]:
         """The warnings in svm-scale's words."""
+        kind, now = ("scaling factor", "scaled to 0") if self.map is None else ("map", "ignored")
         found = [
-            f"WARNING: feature index {index} appeared in file {self.data} was not seen in the scaling factor "
-            f"file {self.restore}. The feature is scaled to 0."
+            f"WARNING: feature index {index} appeared in file {self.data} was not seen in the {kind} "
+            f"file {self.restore}. The feature is {now}."
             for index in self.unseen
         ]
-        if self.scaled_values > self.values:
+        if self.map is None and self.scaled_values > self.values:
             found += [
                 f"WARNING: original #nonzeros {self.values}",
                 f"       > new      #nonzeros {self.scaled_values}",
@@ -76,18 +81,21 @@ def scaled(
 ) -> ScaleReport:
     """Write the scaled rows of a file, in bounded memory."""
     labels, restore, seen = asked.labels, asked.restore, ColumnExtremes(asked.memory)
-    given = None if restore is None else read_ranges(restore, memory=asked.memory)
+    restored = None if restore is None else read_restored(restore, memory=asked.memory)
+    given, map = (None, restored) if isinstance(restored, LinearMap) else (restored, None)
+    if map is not None and labels is not None:
+        raise OptionError(f"`labels`: {restore} is a map, which changes no labels")
     # Names of classes become labels when all of them are known: not in one pass, and not to be scaled.
-    classes = TrainingClasses() if labels is None and given is None else None
-    twice = given is None or (labels is not None and given.target is None)
+    classes = TrainingClasses() if labels is None and restored is None else None
+    twice = restored is None or (labels is not None and given is not None and given.target is None)
     if twice:
         check_replayable(path)
-    if given is None and reading.missing == "mean":
+    if restored is None and reading.missing == "mean":
         from svmfast.commands.training import with_means
 
         reading = with_means(reading, path, threads)
     blocks = read_through(path, reading, threads, listener.progress, classes=classes)
-    blocks = _in_order(blocks, given, reading, listener)
+    blocks = _in_order(blocks, restored, reading, listener)
     if twice:
         given = _scaling_of(blocks, given, seen, (asked.lower, asked.upper), labels)
         blocks = read_through(path, reading, threads, classes=classes)
@@ -95,20 +103,21 @@ def scaled(
             meaning = named_labels({float(label): name for label, name in enumerate(classes.names)})
             listener.note(f"{path}: labels stand for classes: {meaning}")
             blocks = (replace(block, labels=classes.final(block.labels)) for block in blocks)
-    assert given is not None
-    assert given.ranges is not None
-    if asked.save is not None:
-        with write_atomic(asked.save) as file:
-            file.write(ranges_bytes(given.ranges, given.target))
-    texts = _texts(prefetch(blocks), given, reading.unlabelled, threads, None if twice else seen, listener)
+        if asked.save is not None and given.ranges is not None:
+            with write_atomic(asked.save) as file:
+                file.write(ranges_bytes(given.ranges, given.target))
+    change = map or given
+    assert change is not None
+    texts = _texts(prefetch(blocks), change, reading.unlabelled, threads, None if twice else seen, listener)
     written = _write(texts, output)
     return ScaleReport(
         rows=seen.rows,
-        features=max(seen.width, len(given)),
+        features=max(seen.width, len(change)),
         values=seen.values,
         scaled_values=written,
-        unseen=() if restore is None else _unseen(given.ranges, seen),
+        unseen=() if restore is None else _unseen(change, seen),
         scaling=given,
+        map=None if map is None else map.matrix.shape,
         data=path,
         restore=None if restore is None else os.fspath(restore),
     )
@@ -133,18 +142,21 @@ def _scaling_of(
     return replace(given, target=target)
 
 
-def _unseen(ranges: ColumnRanges, seen: ColumnExtremes) -> tuple[int, ...]:
-    """The indices, from 1, of the columns that vary in the data but are not in a range file."""
+def _unseen(change: Scaling | LinearMap, seen: ColumnExtremes) -> tuple[int, ...]:
+    """The indices, from 1, of the columns that vary in the data but are not in a range file or map."""
     low, high = seen.result()
-    missing = low != high
-    missing[: len(ranges.minimum)] &= (ranges.minimum == ranges.maximum)[: len(missing)]
-    return tuple((np.flatnonzero(missing) + 1).tolist())
+    if isinstance(change, LinearMap):
+        known = change.features
+    else:
+        assert change.ranges is not None
+        known = np.flatnonzero(change.ranges.minimum != change.ranges.maximum)
+    return tuple((np.setdiff1d(np.flatnonzero(low != high), known) + 1).tolist())
 
 
 def _in_order(
-    blocks: Iterable[Dataset], given: Scaling | None, reading: Reading, heard: Listener
+    blocks: Iterable[Dataset], given: Scaling | LinearMap | None, reading: Reading, heard: Listener
 ) -> Iterator[Dataset]:
-    """Yield the blocks; remark that a given range file, which has no names, takes columns in their order."""
+    """Yield the blocks; remark that a given file, which has no names, takes columns in their order."""
     for number, block in enumerate(blocks):
         if not number and given is not None and block.columns is not None:
             from svmfast.commands.data_check import DataCheck
@@ -169,7 +181,7 @@ def _write(texts: Iterator[list[tuple[bytes, int]]], output: str | os.PathLike[s
 
 def _texts(
     blocks: Iterable[Dataset],
-    scaling: Scaling,
+    change: Scaling | LinearMap,
     unlabelled: bool,
     threads: int,
     seen: ColumnExtremes | None,
@@ -181,14 +193,14 @@ def _texts(
             listener.note(f"{block.path}: {note}")
         if seen is not None:
             seen.add(block.rows)
-        size = min(max(_ROWS_A_PIECE, -(-len(block) // threads)), scaling.most_rows)
-        labels = scaling.apply_labels(block.labels)
+        size = min(max(_ROWS_A_PIECE, -(-len(block) // threads)), change.most_rows)
+        labels = change.apply_labels(block.labels) if isinstance(change, Scaling) else block.labels
 
         def text(
             start: int, rows: Rows = block.rows, labels: Any = labels, size: int = size
         ) -> tuple[bytes, int]:
             some = slice(start, start + size)
-            return scaling.text(rows[some], None if unlabelled else labels[some])
+            return change.text(rows[some], None if unlabelled else labels[some])
 
         try:
             for begin in range(0, len(block), size * threads):

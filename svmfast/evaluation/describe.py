@@ -117,8 +117,8 @@ def _of_ours(model: Model) -> dict[str, Any]:
         if isinstance(value := getattr(model, one.name), int | float | str) and one.name != "n_features"
     }
     if model.behind_map is not None:
-        shape, inner = model.behind_map
-        found |= {"map": list(shape), "model": describe_model(inner)}
+        map, inner = model.behind_map
+        found |= {"map": list(map.matrix.shape), "model": describe_model(inner)}
     if model.fast_part is not model:
         found["fast"] = describe_model(model.fast_part)
     elif model.vectors is not None:

@@ -1,26 +1,33 @@
-"""svm-scale's range files: the limits to which each column's values are scaled."""
+"""What ``scale -r`` reads: svm-scale's range files, and maps of rows, which are like them."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 
 import numpy as np
 
+from svmfast.display import count
 from svmfast.errors import DataFormatError, UnsupportedError
-from svmfast.formats.source import SourceLike, open_source
+from svmfast.formats.source import Source, SourceLike, open_source
+from svmfast.models.mapped import LinearMap
 from svmfast.models.memory import MEMORY, Allowance
 from svmfast.models.scaling import ColumnRanges, Scaling, TargetRange
 from svmfast.values import MOST
 
 #: Bytes per column: both ends of its range, offset and factor, its scaled zero as computed and as read back.
 _COLUMN_BYTES = 64
-#: Bytes per line while a file is read: its text, and an index and two numbers as Python's objects.
-_LINE_BYTES = 300
-_NUMBER = r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
-_LETTER, _X = re.compile("([xy])"), re.compile("x")
+#: Bytes per line while a file is read: its text, and an index and two numbers as Python's objects; then of
+#: further numbers.
+_LINE_BYTES, _NUMBER_BYTES = 300, 32
+_NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_LETTER, _X = re.compile("[xy]"), re.compile("x")
 _PAIR = re.compile(rf"{_NUMBER}[ \t]+{_NUMBER}")
-_COLUMN = re.compile(rf"\+?([0-9]{{1,10}})[ \t]+{_NUMBER}[ \t]+{_NUMBER}")
+_COLUMN = re.compile(rf"\+?[0-9]{{1,10}}(?:[ \t]+{_NUMBER})+")
+#: The first line of a map; its first word tells that the file is one.
+_MAP = "svmfast-map 1"
+_SIZE = {name: re.compile(f"{name}[ \\t]+0*([1-9][0-9]{{0,9}})") for name in ("coordinates", "features")}
 
 
 def read_ranges(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
@@ -45,31 +52,41 @@ def read_ranges(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
     FileAccessError, InputError, MemoryLimitError
     """
     with open_source(source) as opened:
-        allowance = Allowance(memory, opened.name, "range file")
-        text = opened.read_whole(allowance)
-        allowance.take(_LINE_BYTES * text.count(b"\n"))
-        lines = _Lines(text, opened.name)
+        lines = _Lines(opened, Allowance(memory, opened.name, "range file"))
     target = None
-    if lines.next(_LETTER, "'x' or 'y'")[1] == "y":
+    if lines.next(_LETTER, "'x' or 'y'")[0] == "y":
         target = TargetRange(*lines.limits(), *lines.numbers(_PAIR, "two numbers"))
         lines.next(_X, "'x'")
     lower, upper = lines.limits()
-    columns: list[int] = []
-    ends: list[list[float]] = []
-    while not lines.ended:
-        above = columns[-1] + 1 if columns else 0
-        expected = f"an index from {above + 1} to {MOST}, a minimum and a maximum"
-        index, *both = lines.numbers(_COLUMN, expected)
-        if not (above < index <= MOST and both[0] <= both[1]):
-            raise lines.fault(expected)
-        columns.append(int(index) - 1)
-        ends.append(both)
+    columns, ends = lines.columns(2, "a minimum and a maximum", lambda both: both[0] <= both[1])
     width = columns[-1] + 1 if columns else 0
-    allowance.take(width * _COLUMN_BYTES)
+    lines.allowance.take(width * _COLUMN_BYTES)
     extremes = np.zeros((2, width))
     if columns:
         extremes[:, columns] = np.array(ends).T
     return Scaling.from_ranges(extremes[0], extremes[1], lower, upper, target=target)
+
+
+def read_map(source: SourceLike, *, memory: int = MEMORY) -> LinearMap:
+    """Read a map (docs/model-format.md); the errors are those of :func:`read_ranges`."""
+    with open_source(source) as opened:
+        lines = _Lines(opened, Allowance(memory, opened.name, "map"), "a map of rows")
+    lines.next(re.compile(_MAP), f"'{_MAP}'")
+    r, d = (int(lines.next(form, f"'{name} N', N from 1")[1]) for name, form in _SIZE.items())
+    expected = f"a center and {count(r, 'number')} of single precision"
+    # Greater numbers become infinite.
+    columns, numbers = lines.columns(1 + r, expected, lambda row: max(map(abs, row)) < 2**128 - 2**103, d)
+    center, *matrix = np.array(numbers, np.float32).T
+    found = LinearMap(np.array(columns, np.int64), np.array(matrix), center)
+    lines.allowance.take(found.working_bytes)
+    return found
+
+
+def read_restored(source: SourceLike, *, memory: int = MEMORY) -> Scaling | LinearMap:
+    """Read a range file or a map."""
+    with open_source(source) as opened:
+        is_map = opened.first_words().split()[:1] == [_MAP.split()[0].encode()]
+        return read_map(opened, memory=memory) if is_map else read_ranges(opened, memory=memory)
 
 
 def read_scaling(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
@@ -98,24 +115,31 @@ def ranges_bytes(ranges: ColumnRanges, target: TargetRange | None = None) -> byt
     return "\n".join([*lines, ""]).encode()
 
 
-class _Lines:
-    """Reads a range file line by line."""
+def map_bytes(map: LinearMap) -> bytes:
+    """The file of a map: each number is the shortest decimal of its single precision."""
+    (r, d), numbers = map.matrix.shape, np.vstack([map.center, map.matrix]).T
+    lines = [_MAP, f"coordinates {r}", f"features {d}"]
+    for column, row in zip(map.features.tolist(), numbers, strict=True):
+        lines.append(f"{column + 1} {' '.join(row.astype(str))}")
+    return "\n".join([*lines, ""]).encode()
 
-    def __init__(self, text: bytes, name: str) -> None:
+
+class _Lines:
+    """Reads a file line by line."""
+
+    def __init__(self, opened: Source, allowance: Allowance, kind: str = "svm-scale's range file") -> None:
+        text = opened.read_whole(allowance)
+        allowance.take(_LINE_BYTES * text.count(b"\n"))
         self._lines = text.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "backslashreplace").splitlines()
         while self._lines and not self._lines[-1].strip():
             self._lines.pop()
-        self._at, self._name = 0, name
-
-    @property
-    def ended(self) -> bool:
-        return self._at == len(self._lines)
+        self._at, self._name, self._kind, self.allowance = 0, opened.name, kind, allowance
 
     def fault(self, expected: str) -> DataFormatError:
         """An error about the line that was read last."""
         line = self._lines[self._at - 1] if self._at <= len(self._lines) else None
         token = None if line is None else line.strip(" \t")[:60]
-        what = "not a line of svm-scale's range file" if token else "a line is missing"
+        what = f"not a line of {self._kind}" if token else "a line is missing"
         return DataFormatError(self._name, self._at, what, token or None, f"expected {expected}")
 
     def next(self, form: re.Pattern[str], expected: str) -> re.Match[str]:
@@ -127,7 +151,7 @@ class _Lines:
 
     def numbers(self, form: re.Pattern[str], expected: str) -> list[float]:
         """Read a line of finite numbers."""
-        found = [float(word) for word in self.next(form, expected).groups()]
+        found = [float(word) for word in self.next(form, expected)[0].split()]
         if not all(map(math.isfinite, found)):
             raise self.fault(expected)
         return found
@@ -139,3 +163,27 @@ class _Lines:
         if not lower < upper:
             raise self.fault(expected)
         return lower, upper
+
+    def columns(
+        self, width: int, expected: str, holds: Callable[[list[float]], bool], lines: int | None = None
+    ) -> tuple[list[int], list[list[float]]]:
+        """Read the other lines, of which there are `lines`: an index, and `width` numbers that must hold.
+
+        The indices ascend from 1; the columns are returned.
+        """
+        columns: list[int] = []
+        numbers: list[list[float]] = []
+        lines = len(self._lines) - self._at if lines is None else lines
+        for _ in range(lines):
+            above = columns[-1] + 1 if columns else 0
+            wanted = f"an index from {above + 1} to {MOST}, {expected}"
+            index, *found = self.numbers(_COLUMN, wanted)
+            if not (above < index <= MOST and len(found) == width and holds(found)):
+                raise self.fault(wanted)
+            self.allowance.take(_NUMBER_BYTES * (width - 2))
+            columns.append(int(index) - 1)
+            numbers.append(found)
+        if self._at < len(self._lines):
+            self._at += 1
+            raise self.fault(f"no more than {lines} features")
+        return columns, numbers

@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from svmfast.errors import WriteError
@@ -112,6 +112,19 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 class _Unused(Exception):
     """Leaves a trial block, so that the file it opened is removed again."""
+
+
+def write_together(files: Sequence[tuple[str | os.PathLike[str], bytes]]) -> int:
+    """Write files that belong together, and return their size; none appears before all are written.
+
+    They appear in their order. The errors are those of :func:`write_atomic`.
+    """
+    with contextlib.ExitStack() as stack:
+        outputs = [stack.enter_context(write_atomic(path)) for path, _ in reversed(files)]
+        for output, (_, content) in zip(outputs, reversed(files), strict=True):
+            output.write(content)
+            output.flush()
+    return sum(output.stored for output in outputs)
 
 
 def stored_size(path: str | os.PathLike[str], content: bytes) -> int:

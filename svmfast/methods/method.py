@@ -252,6 +252,16 @@ class Method(Command):
         yield Option(
             "output", output, None, f"File to write (default: {usual}).", ("-o", "--output"), metavar="OUT"
         )
+        if any(one.name == "libsvm_form" for one in options_of(self.options)):
+            beside = OutputFile(
+                role="map",
+                after="output",
+                named=lambda path: f"{path}.map",
+                unless=lambda given: not given["libsvm_form"],
+            )
+            text = "File for the map (default: OUT.map)."
+            about: dict[str, Any] = {"metavar": "FILE", "only_with": "libsvm_form"}
+            yield Option("map", beside, None, text, ("--map",), **about)
         if self.svm_train_output:
             yield Option(LAST, OutputFile("model", role="model"), metavar="[MODEL]")
 

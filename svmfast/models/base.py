@@ -15,6 +15,7 @@ from svmfast.rows import BoolArray, FloatArray, Rows
 
 if TYPE_CHECKING:
     from svmfast.models.expansion import KernelExpansion
+    from svmfast.models.mapped import LinearMap
     from svmfast.models.scaling import Scaling
 
 # The origin of a model as its file records it, in this order: the hash of the model it was made from
@@ -115,8 +116,8 @@ class Model:
         return self
 
     @property
-    def behind_map(self) -> tuple[tuple[int, int], Model] | None:
-        """The shape of a linear map's matrix, if there is a map, and the model that takes mapped rows."""
+    def behind_map(self) -> tuple[LinearMap, Model] | None:
+        """The linear map that rows go through first, if there is one, and the model behind it."""
         return None
 
     @property

@@ -261,6 +261,16 @@ def test_rows_from_a_pipe_are_scaled_as_they_arrive():
             assert process.stdout.readline().startswith(b"1 1:0.5 ")
 
 
+def test_a_map_ignores_features_that_it_does_not_have(tmp_path):
+    (tmp_path / "map").write_bytes(b"svmfast-map 1\ncoordinates 2\nfeatures 2\n1 1 2 0\n3 0.5 0 +.25\n")
+    done = ran("scale", "-r", tmp_path / "map", "-", stdin=b"2 1:1.5 2:7 9:1\n3 3:0.5\n")
+    assert done.stdout == b"2 1:1 2:-0.125 \n3 1:-2 \n"
+    assert re.findall(rb"index (\d+) .* not seen in the map", done.stderr) == [b"2", b"9"]
+    assert (
+        ran("scale", "-q", "-r", tmp_path / "map", "--unlabelled", "-", stdin=b"1:1 3:.5\n").stdout == b"\n"
+    )
+
+
 def test_limits_of_labels_with_a_range_file_that_has_none():
     words = ("-y", "0", "1", "-r", RANGES, IRIS)
     done = ran("scale", *words)

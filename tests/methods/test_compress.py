@@ -1,7 +1,10 @@
 """compress: models that LIBSVM loads, a correct report, and refusal if the result is not smaller."""
 
 import re
+import shutil
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import command
@@ -15,14 +18,18 @@ from rbf_models import rbf_model
 from read_fixtures import exact, predicted, rows
 
 import svmfast as package
+from svmfast.commands.run import _NAMES_LOST, _NO_MAP
 from svmfast.errors import MemoryLimitError, NegativeAnswerError, UnsupportedError
 from svmfast.formats.model_files import load_model, model_bytes, open_model
+from svmfast.formats.ranges import map_bytes, read_map
 from svmfast.kernels import Kernel
 from svmfast.methods.common.error_statement import labels_differing
 from svmfast.methods.common.row_sample import RowSample
 from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.compressor import Compressor
 from svmfast.methods.compress.search import ExactSize, doubtful, search
+from svmfast.models.scaled import ScaledModel
+from svmfast.models.scaling import identity
 from svmfast.rows import Rows
 from svmfast.solvers.intervals import clopper_pearson
 
@@ -132,6 +139,34 @@ def test_a_metric_gives_the_labels_of_the_exact_model_with_fewer_numbers(k):
     if k == 2:
         twin = twin @ made.model.sv_coef.T - made.model.rho
         np.testing.assert_allclose(made.decision_values(test), twin, atol=1e-10)
+
+
+@pytest.mark.skipif(shutil.which("svm-predict") is None, reason="svm-predict is not installed")
+@pytest.mark.parametrize(
+    ("name", "count", "more"),
+    [("digits_c_rbf_prob", 12, ["-b", "1"]), ("diabetes_eps_rbf", 9, []), ("normal_one_rbf", 2, [])],
+)
+def test_the_model_of_mapped_rows_predicts_alike_in_libsvms_form(name, count, more, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    first = name.split("_")[0]
+    given = model(name), data(f"{first}.train")
+    found = package.compress(*given, sv=count, metric=2, iterations=9, libsvm_form=True)
+    assert found.save("text") == found.report.bytes
+    package.save_model(found.model, "whole")
+    command.ran("scale", "-q", "-r", "text.map", data(f"{first}.test"), "-o", "rows")
+    subprocess.run(["svm-predict", "-q", *more, "rows", "text", "theirs"], check=True)
+    for given, made in ((data(f"{first}.test"), "whole"), ("rows", "text")):
+        command.ran("predict", "-q", *more, given, made, "ours")
+        assert Path("ours").read_bytes() == Path("theirs").read_bytes()
+    assert map_bytes(read_map("text.map")) == Path("text.map").read_bytes()
+
+
+def test_libsvms_form_without_a_map_is_one_file_and_loses_names_with_a_remark(tmp_path):
+    before, named = exact("iris_c_linear"), replace(identity(4), class_names=("a", "b", "c"))
+    made = package.compress(ScaledModel(before, named), sv=6, metric="auto", libsvm_form=True)
+    assert made.save(tmp_path / "m") == made.report.bytes
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [model_bytes(made.model.unscaled)]
+    assert made.notes[-2:] == (_NO_MAP, _NAMES_LOST)
 
 
 def test_auto_has_no_metric_where_a_map_takes_the_bytes_or_the_memory_or_the_kernel_has_none():

@@ -63,7 +63,13 @@ class CompressOptions(Seeded, Bounded):
         "Learn a linear map of the rows, and keep vectors in its coordinates, of which fewer suffice (rbf): "
         "N coordinates, or full, as many as columns. auto tries several numbers and no map, and keeps what "
         "is best on held-out rows (no map for more than 2,000 columns, or where it exceeds `memory`). With a "
-        "map, the model is a file of svmfast, not of LIBSVM.",
+        "map, the model is a file of svmfast, unless `libsvm_form` is given.",
+    )
+    libsvm_form: bool = option(
+        False,
+        Switch(),
+        "Write a model with a map as a LIBSVM model for svm-predict and the map, with which svmfast scale "
+        "(`restore`) maps its rows.",
     )
     select_only: bool = option(False, Switch(), "Do not move the initial vectors (the baseline).")
     iterations: int = option(800, Whole(0), "Maximum number of L-BFGS steps.")

@@ -230,7 +230,7 @@ def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
     exact = cast(KernelExpansion, source.model)
     origin = None
     if options.metric != "none":  # LIBSVM's text has no place for it
-        words = " ".join(changed_words(options))
+        words = " ".join(changed_words(replace(options, libsvm_form=False)))
         origin = provenance("compress", words, options.seed, source.identity)
     compressor = Compressor(
         exact,
