@@ -2,8 +2,6 @@
 
 import hashlib
 import platform
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -31,15 +29,6 @@ def test_output_and_messages_are_svm_predicts(golden, tmp_path, monkeypatch, cap
         np.testing.assert_allclose(mine, exact, rtol=2e-6 if theirs.startswith("label") else 1e-12, atol=0)
     else:
         assert ours == theirs
-
-
-@pytest.mark.parametrize("name", ["photos_c_rbf", "diabetes_eps_linear"])
-def test_the_program_itself(name, tmp_path):
-    golden = f"golden/{name}.out"
-    words = [sys.executable, "-m", "svmfast", "predict", *PREDICTIONS[golden], tmp_path / "out"]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, check=True)
-    assert done.stdout == (ROOT / golden).with_suffix(".stdout").read_bytes()
-    assert (tmp_path / "out").read_bytes() == (ROOT / golden).read_bytes()
 
 
 def test_the_fixtures_are_those_of_the_manifest():

@@ -1,11 +1,11 @@
 """approximate: exact for polynomial kernels, the paper's form for rbf; cells and their certificates."""
 
-import tracemalloc
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from approximations import approximate
+from program import traced
 from rbf_models import rbf_model
 from read_fixtures import exact as read_model
 from read_fixtures import rows as read_rows
@@ -80,14 +80,12 @@ def test_models_too_large_are_refused_before_dense_storage(choices):
     # 1,000 vectors of 20,000 features: 160 MB densely, within the limit; order 2 needs 1.6 GB a polynomial.
     sv = Rows(np.arange(0, 20_001, 20), np.arange(20_000, dtype=np.int32), np.ones(20_000), 20_000)
     wide = rbf_model(sv, np.ones(1000), 0.1, first=500)
-    tracemalloc.start()
-    try:
+
+    def refused():
         with pytest.raises(MemoryLimitError):
             approximate(wide, memory=1 << 30, **choices)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < 4 << 20
+
+    assert traced(refused)[1] < 4 << 20
 
 
 def test_numbers_out_of_range():

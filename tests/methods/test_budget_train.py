@@ -1,12 +1,11 @@
 """Budgeted training as a method: LIBSVM's arrangement, options, held-out rows; runs that change no byte."""
 
-import tracemalloc
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from program import data
+from program import data, traced
 from read_fixtures import predicted
 from read_fixtures import rows as read_rows
 from two_moons import kernel, two_moons
@@ -200,15 +199,9 @@ def test_refits_in_groups_give_the_same_bytes(monkeypatch):
 def test_one_working_set_is_in_memory_at_a_time():
     x, y = np.random.default_rng(1).normal(size=(40_000, 50)), np.tile([1.0, -1.0], 20_000)
     rows = Rows.from_dense(x)  # 24 MB
-    tracemalloc.start()
-    try:
-        with spooled(rows, y, memory=8 << 20, pieces=100) as source:
-            before = tracemalloc.get_traced_memory()[0]
-            tracemalloc.reset_peak()
-            budget_train(source, BudgetTrainOptions(gamma=0.01, budget=9, passes=1, keep="last"))
-            peak = tracemalloc.get_traced_memory()[1] - before
-    finally:
-        tracemalloc.stop()
+    options = BudgetTrainOptions(gamma=0.01, budget=9, passes=1, keep="last")
+    with spooled(rows, y, memory=8 << 20, pieces=100) as source:
+        _, peak = traced(lambda: budget_train(source, options))
     assert source.n_sets > 5
     assert 4 << 20 < peak < 7 << 20  # a set of 4 MiB, its norms and codes; two sets are 8
 

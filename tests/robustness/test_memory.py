@@ -8,7 +8,6 @@ import re
 import struct
 import subprocess
 import sys
-import tracemalloc
 import zlib
 from contextlib import suppress
 from pathlib import Path
@@ -18,7 +17,7 @@ import pytest
 from cell_models import one_function
 from model_examples import EXAMPLES, NAMES
 from nightly import nightly_but
-from program import data, metered, model, started, svmfast
+from program import data, metered, model, started, svmfast, traced
 
 import svmfast as package
 from svmfast.errors import MemoryLimitError
@@ -215,12 +214,7 @@ def test_the_values_of_an_export_are_bounded(functions, features, n):
     coef, rho = rng.normal(size=(functions, 32)), np.zeros((1, functions))
     made = RoutedModel.flat(head, Kernel("rbf", 0.5), np.zeros((1, features)), [vectors], [coef], rho)
     computation = computation_of(made)
-    tracemalloc.start()
-    try:
-        values = reference.evaluate(computation, rows, np.float64)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+    values, peak = traced(lambda: reference.evaluate(computation, rows, np.float64))
     assert np.allclose(values, made.decision_values(rows), rtol=1e-12, atol=1e-12)
     assert peak < values.nbytes + (100 << 20)
 

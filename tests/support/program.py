@@ -7,6 +7,7 @@ import subprocess
 import sys
 import sysconfig
 import threading
+import tracemalloc
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -64,6 +65,15 @@ def metered(folder, *args, stdin=None):
     given = subprocess.DEVNULL if stdin is None else stdin
     done = subprocess.run(words, stdin=given, capture_output=True, timeout=60 * PATIENCE)
     return done, int(place.read_text()) / 1024
+
+
+def traced(work):
+    """Return what a function returns, and the most bytes that Python had allocated meanwhile."""
+    tracemalloc.start()
+    try:
+        return work(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def data(name):
