@@ -12,7 +12,6 @@ from svmfast.evaluation.timing import first_call
 from svmfast.models.answer import Answer, answer
 from svmfast.models.base import Model
 from svmfast.models.certified import certified_rows
-from svmfast.models.expansion import KernelExpansion
 from svmfast.models.scaled import counted_work, with_scaling
 from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray, Rows
@@ -56,7 +55,10 @@ class Subject:
     def __init__(self, entrant: ComparedModel, given: Given, exact: Subject | None = None) -> None:
         self.entrant, self.given, self.model, self.head = entrant, given, entrant.model, entrant.model.head
         self.exact = exact or self
-        self._inside = inside_exact(self.model)
+        # The exact model with which ``predict MODEL`` answers the rows that the model leaves open: none for
+        # regression, where a tolerance that only the user knows decides which rows are open.
+        leaves_open = self.model.has_error_bound and not self.head.is_regression
+        self._inside = self.model.embedded_exact if leaves_open else None
         self._unscaled: Any = with_scaling(self.model, given.scaling)  # for rows as read
         self.answer, self.seconds = first_call(self.call, slow=SLOW)
         if len(given.timed) < len(given.rows):
@@ -149,13 +151,3 @@ class Subject:
     def linear_multiply_adds(self) -> int:
         """The multiply-adds of a linear model for the exact model's functions."""
         return self.exact.head.linear_functions * self.given.timed.n_columns
-
-
-def inside_exact(model: Model) -> KernelExpansion | None:
-    """The exact model with which ``predict MODEL`` answers the rows that `model` leaves open, or None.
-
-    It is None for regression, where a tolerance that only the user knows decides which rows are open.
-    """
-    if not model.has_error_bound or model.head.is_regression:
-        return None
-    return model.embedded_exact

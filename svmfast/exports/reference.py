@@ -18,7 +18,7 @@ from svmfast.exports.computation import (
     stored,
 )
 from svmfast.models.polynomial import PolynomialModel
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import FloatArray, IntArray, Rows
 from svmfast.votes import pair_numbers
 
 Reals = NDArray[Any]
@@ -79,7 +79,7 @@ def variables(computation: Computation, rows: Rows, kind: np.dtype[Any]) -> tupl
     return wide[:, computation.variables], measured_from(kernel, np.zeros((1, others.shape[1]), kind), others)
 
 
-def nearest(computation: Computation, z: Reals) -> NDArray[np.int64]:
+def nearest(computation: Computation, z: Reals) -> IntArray:
     """Find the cell of each row, ``(n,)``, given its variables."""
     route, node = computation.route, np.zeros(len(z), dtype=np.int64)
     if route is None:
@@ -115,7 +115,7 @@ def _kernel(values: KernelSums, measured: Reals, gamma: Any) -> Reals:
     return np.asarray(np.tanh(inner) if values.kernel == "sigmoid" else inner**values.degree)
 
 
-def part_of(sizes: NDArray[np.int64], cell: int) -> slice:
+def part_of(sizes: IntArray, cell: int) -> slice:
     """The elements of a cell, where the cells have `sizes` elements one after another."""
     end = int(sizes[: cell + 1].sum())
     return slice(end - int(sizes[cell]), end)

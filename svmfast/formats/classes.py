@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from svmfast.display import fault_of_name, listed, shown
 from svmfast.errors import OptionError
-from svmfast.rows import FloatArray
+from svmfast.rows import FloatArray, IntArray
 
 #: With more distinct names, the column is unlikely to hold classes.
 MAX_NAMES = 10_000
@@ -45,7 +45,7 @@ class ClassLabels:
         number = number_of(word)
         return self._labels.get(word, None if number is None else self._numbers.get(number, number))
 
-    def of_words(self, words: Sequence[str], places: NDArray[np.int64]) -> tuple[FloatArray, int | None]:
+    def of_words(self, words: Sequence[str], places: IntArray) -> tuple[FloatArray, int | None]:
         """The labels of rows ``words[places]``, and the first row whose word is no class, or None."""
         found = [self._label(word) for word in words]
         labels = np.array([np.nan if one is None else one for one in found], dtype=np.float64)

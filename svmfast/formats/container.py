@@ -60,12 +60,9 @@ def container_bytes(model: Model) -> bytes:
 def _stored(kind: Any) -> dict[str, Any]:
     """The names and types of a class's fields that files store; the others follow from the model."""
     hints = get_type_hints(kind)
-    return {one.name: _without_none(hints[one.name]) for one in fields(kind) if one.compare}
-
-
-def _without_none(kind: Any) -> Any:
-    others = [one for one in get_args(kind) if one is not NoneType]
-    return others[0] if NoneType in get_args(kind) else kind
+    kinds = {one.name: hints[one.name] for one in fields(kind) if one.compare}
+    # Of ``X | None`` the X.
+    return {name: get_args(one)[0] if NoneType in get_args(one) else one for name, one in kinds.items()}
 
 
 def _of_dtype(kind: Any, dtype: Any) -> Any:

@@ -25,7 +25,7 @@ from svmfast.formats._svmlight_errors import cut_out
 from svmfast.models.expansion import KERNELS, Kernel, KernelExpansion
 from svmfast.models.head import DENSITY_MARKS, SVM_TYPES, Head
 from svmfast.models.memory import MEMORY, Allowance
-from svmfast.rows import Rows
+from svmfast.rows import FloatArray, Rows
 
 _PARAMETERS = {
     "linear": (),
@@ -261,7 +261,7 @@ def parse_libsvm_model(
     return KernelExpansion(head, kernel, rows, coef, values["rho"], nr_sv), warnings
 
 
-def _read_vectors(header: _Header, begin: int, n_coef: int) -> tuple[NDArray[np.float64], Rows]:
+def _read_vectors(header: _Header, begin: int, n_coef: int) -> tuple[FloatArray, Rows]:
     """The coefficients and the support vectors, which `begin` at this position."""
     data, n_sv = header.data, header.values["total_sv"]
     precomputed, first = header.values["kernel_type"] == "precomputed", header.line_at(begin)

@@ -15,7 +15,7 @@ from svmfast.formats._arrow import decoded, numbers, pyarrow
 from svmfast.formats.classes import ClassLabels, TrainingClasses
 from svmfast.formats.dataset import Dataset, Notes
 from svmfast.options import Reading
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import BoolArray, FloatArray, IntArray, Rows
 
 #: The default name of the column of labels.
 LABEL = "label"
@@ -184,9 +184,7 @@ class TableColumns:
             raise self._fault(DataFormatError, name, first_row + bad, what, words[places[bad]], expected)
         return labels
 
-    def _words(
-        self, array: Any, name: str, first_row: int, takes_blanks: bool
-    ) -> tuple[list[str], NDArray[np.int64]]:
+    def _words(self, array: Any, name: str, first_row: int, takes_blanks: bool) -> tuple[list[str], IntArray]:
         """The distinct words of a column of strings, and the place of each row's word among them."""
         if not pyarrow().types.is_dictionary(array.type):
             self._refuse_missing(array.is_null(), name, first_row)
@@ -275,7 +273,7 @@ def _column(batch: Any, name: str) -> Any:
     return batch.column(batch.schema.get_field_index(name))
 
 
-def _present(batch: Any, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def _present(batch: Any, name: str) -> tuple[NDArray[Any], BoolArray]:
     """The numbers of a column, and which of them are missing."""
     array = decoded(_column(batch, name))
     values = numbers(array)

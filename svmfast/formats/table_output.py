@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast.formats._arrow import pyarrow
 from svmfast.formats.target import Writer
+from svmfast.rows import IntArray
 
 #: Rows per row group or record batch. Independent of the input's blocks, so equal rows give identical bytes.
 GROUP_ROWS = 1 << 17
@@ -46,14 +46,14 @@ class TableOutput:
         while self._rows >= GROUP_ROWS or self._bytes >= _GROUP_BYTES:
             self._write(min(self._rows, GROUP_ROWS))
 
-    def words(self, known: Sequence[str], places: NDArray[np.int64]) -> Any:
+    def words(self, known: Sequence[str], places: IntArray) -> Any:
         """The column of strings ``known[places]``."""
         return self._pa.array(known, self._pa.string()).take(self._pa.array(places))
 
     def _array(self, values: Any) -> Any:
         return values if isinstance(values, self._pa.Array) else self._pa.array(np.ascontiguousarray(values))
 
-    def _sizes(self, table: Any) -> NDArray[np.int64]:
+    def _sizes(self, table: Any) -> IntArray:
         """The bytes of each row's words."""
         from pyarrow import compute
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast.display import count
 from svmfast.errors import UnsupportedError
@@ -18,7 +17,7 @@ from svmfast.methods.common.equal_rows import groups_of, row_keys
 from svmfast.models.scaling import Scaling
 from svmfast.options import Reading, changed_words
 from svmfast.progress import Progress, silent
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import FloatArray, IntArray, Rows
 
 #: Without --test this share of TRAIN is held out, half of it to choose and half to confirm, with at most
 #: MOST_HELD_OUT rows in each half.
@@ -150,16 +149,14 @@ def _parts(dataset: Dataset, path: str, seed: int, *, everything: bool) -> list[
             "give more" if everything else "give `test`",
         )
 
-    def part(which: NDArray[np.int64]) -> LabelledRows:
+    def part(which: IntArray) -> LabelledRows:
         kept = np.sort(which)  # in the file's order, to keep the order in which labels first occur
         return LabelledRows(dataset.rows.take(kept), dataset.labels[kept])
 
     return [part(first), part(second), part(others)]
 
 
-def divided(
-    group: NDArray[np.int64], half: int, rng: np.random.Generator, *, everything: bool
-) -> list[NDArray[np.int64]]:
+def divided(group: IntArray, half: int, rng: np.random.Generator, *, everything: bool) -> list[IntArray]:
     """Divide n rows at random into two sets of about `half` rows each and the others.
 
     Equal rows stay together: copies in two sets would confirm a choice by the rows that made it. `group` has

@@ -22,7 +22,7 @@ from svmfast.models.head import Head
 from svmfast.models.requirements import LABELS, Columns, require
 from svmfast.models.scaling import Scaling
 from svmfast.prediction_words import not_the_vote
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import BoolArray, FloatArray, IntArray, Rows
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ class Answer(Cacheless):
     probabilities: FloatArray | None = None
     voted: FloatArray | None = None
     differing_from_vote: int = 0
-    inside: NDArray[np.bool_] | None = None
-    certified: NDArray[np.bool_] | None = None
+    inside: BoolArray | None = None
+    certified: BoolArray | None = None
     error_bounds: FloatArray | None = None
     class_names: Mapping[float, str] | None = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
@@ -77,16 +77,16 @@ class Answer(Cacheless):
         return len(self.predicted)
 
     @property
-    def names(self) -> NDArray[np.str_] | NDArray[np.bool_] | None:
+    def names(self) -> NDArray[np.str_] | BoolArray | None:
         """The name of each label in `predicted`, ``(n,)`` str, or bool; None if the classes have no names."""
         return self._names_of(self.predicted)
 
     @property
-    def voted_names(self) -> NDArray[np.str_] | NDArray[np.bool_] | None:
+    def voted_names(self) -> NDArray[np.str_] | BoolArray | None:
         """The name of each label in `voted`, ``(n,)`` str; None without probabilities or names."""
         return None if self.voted is None else self._names_of(self.voted)
 
-    def _names_of(self, labels: FloatArray) -> NDArray[np.str_] | NDArray[np.bool_] | None:
+    def _names_of(self, labels: FloatArray) -> NDArray[np.str_] | BoolArray | None:
         if self.class_names is None:
             return None
         known, places = name_places(self.class_names, labels)
@@ -99,7 +99,7 @@ class Answer(Cacheless):
         return self.decide()
 
 
-def name_places(names: Mapping[float, str], predicted: FloatArray) -> tuple[list[str], NDArray[np.int64]]:
+def name_places(names: Mapping[float, str], predicted: FloatArray) -> tuple[list[str], IntArray]:
     """List the names in ascending order of the labels, and find the index of each row's name, ``(n,)``."""
     ordered = sorted(names)
     return [names[label] for label in ordered], np.searchsorted(ordered, predicted)
@@ -203,7 +203,7 @@ def _decisions_by_blocks(model: Model, scaling: Scaling, rows: Rows, asked: _Ask
 
 
 #: Decision values, bounds on their errors, the rows that these certify, and what gives double precision.
-_Values = tuple[FloatArray, FloatArray | None, NDArray[np.bool_] | None, Callable[[], FloatArray]]
+_Values = tuple[FloatArray, FloatArray | None, BoolArray | None, Callable[[], FloatArray]]
 
 
 def _values(

@@ -12,7 +12,7 @@ from svmfast import _core
 from svmfast.errors import ModelContentError, OptionError, UnsupportedError
 from svmfast.libsvm_names import SVM_TYPES as SVM_TYPES
 from svmfast.models.sizes import expect
-from svmfast.rows import FloatArray
+from svmfast.rows import FloatArray, IntArray
 from svmfast.votes import pair_votes
 
 DENSITY_MARKS = 10
@@ -25,7 +25,7 @@ class Head:
     #: One of ``c_svc nu_svc one_class epsilon_svr nu_svr``.
     svm_type: str
     #: (k,) class labels in the model's order; None for one-class and regression.
-    labels: NDArray[np.int64] | None = None
+    labels: IntArray | None = None
     #: (p,) sigmoid parameters of every pair. Regression has only `prob_a`, of length 1: the Laplace sigma.
     prob_a: FloatArray | None = None
     prob_b: FloatArray | None = None

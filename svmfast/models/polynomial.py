@@ -22,7 +22,7 @@ from svmfast.models.single_polynomial import SinglePolynomials, rounding_bytes, 
 from svmfast.models.sizes import check_width, expect
 from svmfast.monomials import coefficient_count
 from svmfast.routing import Router
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import BoolArray, FloatArray, IntArray, Rows
 from svmfast.validity_bound import centered_squared_norms, inside_bound
 
 #: The highest order that a file may have; `svmfast.certificate.MAX_ORDER` is the highest that is made.
@@ -40,7 +40,7 @@ class PolynomialModel(Cacheless, Model):
     #: Number of features of the model this was made from.
     n_features: int
     #: (d,) zero-based columns of the polynomials' variables, ascending; others only count in ``||z||^2``.
-    features: NDArray[np.int64]
+    features: IntArray
     #: ``zero``: the polynomials are in z, which is cheap for rows with few entries; ``centre``: in z - mu.
     about: str
     #: (cells, d)
@@ -152,7 +152,7 @@ class PolynomialModel(Cacheless, Model):
         return int(self.orders.max()) if self.orders.size else 0
 
     @property
-    def starts(self) -> NDArray[np.int64]:
+    def starts(self) -> IntArray:
         """Where the coefficients of each polynomial start, ``(cells, p)``."""
         return np.cumsum([0, *self.counts()])[:-1].astype(np.int64).reshape(self.orders.shape)
 
@@ -198,7 +198,7 @@ class PolynomialModel(Cacheless, Model):
     def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
         return self._run(rows, bounds=False, threads=threads)[0]
 
-    def inside_bound(self, rows: Rows) -> NDArray[np.bool_]:
+    def inside_bound(self, rows: Rows) -> BoolArray:
         """Decide for which rows the validity bound holds, ``(n,)`` bool.
 
         The bound is that of the lowest order of the row's cell, for the distance from that cell's center

@@ -14,7 +14,7 @@ from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.scaling import Scaling
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import BoolArray, FloatArray, Rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,7 +86,7 @@ class ScaledModel(Model):
         found = [self.model.certified_values(few, threads=threads) for few in self.scaling.parts(rows)]
         return _joined([values for values, _ in found]), _joined([bounds for _, bounds in found])
 
-    def inside_bound(self, rows: Rows) -> NDArray[np.bool_]:
+    def inside_bound(self, rows: Rows) -> BoolArray:
         """Decide which rows lie inside the model's validity bound; ``(n,)`` bool."""
         return _joined([self.model.inside_bound(few) for few in self.scaling.parts(rows)])
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.monomials import by_degree, coefficient_count, multiplicities
-from svmfast.rows import FloatArray
+from svmfast.rows import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from svmfast.models.polynomial import PolynomialModel
@@ -97,7 +97,7 @@ def single_polynomials(model: PolynomialModel) -> SinglePolynomials:
     )
 
 
-def _usable(gamma: float, rest: FloatArray) -> NDArray[np.bool_]:
+def _usable(gamma: float, rest: FloatArray) -> BoolArray:
     """Whether the value itself adds little to its bound. (False also for a nan.)"""
     farthest = rest[:, 4] * _LARGEST_EXPONENT / gamma if gamma > 0 else np.where(rest[:, 4] > 0, np.inf, 0.0)
     return np.asarray(rest[:, 3] + farthest < _MOST_RELATIVE)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.errors import OptionError, TrainingRowError
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import BoolArray, FloatArray, IntArray, Rows
 
 #: Number of entries that are renumbered at a time.
 COMPACT_ENTRIES = 1 << 20
@@ -32,7 +32,7 @@ class WorkingSet:
     rows: Rows
     labels: FloatArray
     #: (n,) position of each row in the whole input, from 0.
-    numbers: NDArray[np.int64]
+    numbers: IntArray
 
 
 class TrainingSource(Protocol):
@@ -100,7 +100,7 @@ def class_labels(found: LabelOrder) -> FloatArray:
 
 
 def check_class_labels(
-    labels: FloatArray, numbers: NDArray[np.int64] | None = None, *, truncate: bool = False
+    labels: FloatArray, numbers: IntArray | None = None, *, truncate: bool = False
 ) -> None:
     """Raise TrainingRowError for the first label that is no class: not an integer of 32 bits.
 
@@ -152,7 +152,7 @@ def expand(rows: Rows, columns: NDArray[np.int32], n_features: int) -> Rows:
     return rows.renumbered(columns[rows.indices], n_features)
 
 
-def chosen(numbers: NDArray[np.int64], seed: int, share: float) -> NDArray[np.bool_]:
+def chosen(numbers: IntArray, seed: int, share: float) -> BoolArray:
     """Choose about `share` of the rows by a hash of their numbers (SplitMix64), the same ones in every pass.
 
     `share` is from 0 (none) to 1 (all). Return a mask of the rows.
@@ -165,11 +165,11 @@ def chosen(numbers: NDArray[np.int64], seed: int, share: float) -> NDArray[np.bo
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         z ^= z >> np.uint64(31)
-    below: NDArray[np.bool_] = (z >> np.uint64(11)).astype(np.float64) < share * 2.0**53
+    below: BoolArray = (z >> np.uint64(11)).astype(np.float64) < share * 2.0**53
     return below
 
 
-def random_order(count: int, *key: int) -> NDArray[np.int64]:
+def random_order(count: int, *key: int) -> IntArray:
     """Return a permutation of ``range(count)`` that depends only on the key.
 
     The key are nonnegative integers, for example seed, pass and block.

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from svmfast import _core
 from svmfast.errors import OptionError
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import FloatArray, IntArray, Rows
 
 #: Ways to keep the budget, with their numbers in the native core. Lookups use the precomputed table; gss is
 #: golden section search to 0.01, gss-precise to 1e-10; remove and project are baselines without merging.
@@ -99,7 +99,7 @@ class BudgetedSgd:
             *_merge_lookup(),
         )
 
-    def steps(self, block: TrainingBlock, order: NDArray[np.int64]) -> None:
+    def steps(self, block: TrainingBlock, order: IntArray) -> None:
         """Take a step for each row ``order[0], order[1], ...``; the division into calls does not matter."""
         self._native.steps(block.rows, block.norms, block.targets, order)
 
