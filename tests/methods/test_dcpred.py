@@ -12,6 +12,7 @@ from svmfast.errors import MemoryLimitError, OptionError
 from svmfast.formats.model_files import load_model, model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.common.equal_rows import row_keys, rows_aside
+from svmfast.methods.common.error_statement import TRAINED_ON
 from svmfast.methods.common.problem import Problem
 from svmfast.methods.dcpred import DcpredOptions, leaf
 from svmfast.methods.dcpred.tree import affordable_landmarks, kmeans_tree
@@ -148,7 +149,10 @@ def test_a_conversion_takes_a_sample_of_many_support_vectors(monkeypatch):
     _, report = fits.fit_exact(given, exact, mine, Setting(threads=1, note=notes.append))
     n, drawn = len(exact.sv), report.rows - (len(given) - int(0.1 * len(given)))
     assert 90 <= drawn <= 110
-    assert notes == [f"fitted on a sample of {drawn} of the {n:,} support vectors, and on the data"]
+    assert notes == [
+        TRAINED_ON,
+        f"fitted on a sample of {drawn} of the {n:,} support vectors, and on the data",
+    ]
 
 
 @pytest.mark.parametrize("name", ["digits", "breast"])

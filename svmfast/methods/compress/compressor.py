@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from svmfast.caches import cached
 from svmfast.errors import MemoryLimitError, NothingFitsError, UnsupportedError
-from svmfast.methods.common.error_statement import refit_probabilities
+from svmfast.methods.common.error_statement import TRAINED_ON, refit_probabilities
 from svmfast.methods.common.row_sample import RowSample
 from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.data_split import (
@@ -134,10 +134,7 @@ class Compressor:
         progress(0, None, "exact model on the rows")
         self.split = split = gather(model, data, vectors=vectors, seed=self.options.seed, threads=threads)
         if split.trained_on:
-            self._notes.append(
-                "the model was trained on rows of `data`, which contain its support vectors: "
-                "expect slightly larger differences on new rows than reported"
-            )
+            self._notes.append(TRAINED_ON)
         scale = scale_of(model, split.fit.exact)
         self.fit = target(model, split, split.fit, scale, threads)
         if asked and not has_center(self.fit):

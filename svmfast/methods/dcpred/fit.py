@@ -25,7 +25,7 @@ from svmfast.methods.common.cross_validation import (
     cross_validate,
 )
 from svmfast.methods.common.equal_rows import row_keys, rows_aside
-from svmfast.methods.common.error_statement import probabilities_after
+from svmfast.methods.common.error_statement import TRAINED_ON, probabilities_after
 from svmfast.methods.common.landmarks import outcome, widths_to_try
 from svmfast.methods.common.problem import MOST_SCORED, Problem
 from svmfast.methods.common.row_sample import drawn_by_class
@@ -98,6 +98,8 @@ def fit_exact(
     if expansion is not None and expansion.kernel.kind == "rbf":
         held = {keys[i] for i in aside.held}
         inside, vectors = _with_vectors(inside, expansion, held, options.seed)
+        if 2 * len({*row_keys(vectors[0])}.intersection(keys)) > len(vectors[0]):
+            setting.note(TRAINED_ON)
         if (used := len(vectors[1])) < (n := len(expansion.sv)) and n > MOST_VECTORS:
             setting.note(f"fitted on a sample of {used:,} of the {n:,} support vectors, and on the data")
     values = exact.decision_values(inside, threads=threads)
