@@ -39,7 +39,7 @@ ReducedSet packed_set(const ReducedRows &rows, const In2<double> &vectors, const
     s.coef0 = rows.coef0;
     s.degree = rows.degree;
     s.groups = sizes.shape(0);
-    s.width = rows.width;
+    s.width = coef.shape(0);
     s.functions = rho.shape(0);
     s.d = rows.d;
     s.lanes = NV * lane;

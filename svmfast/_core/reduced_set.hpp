@@ -4,8 +4,9 @@
 //
 // In a model with several classes a row contributes only to the functions (pairs) of one class, its winner: with k
 // classes, k - 1 functions per row, all of which use the winner's vectors, while each other class's vectors occur in
-// one. A model of one class has `width` functions of all vectors, and may have products of two kernel values beside
-// them (cells.hpp). Rows are sorted by winner, and a tile has one winner.
+// one. A model of one group has `width` functions of all vectors, and may have products of two kernel values beside
+// them (cells.hpp). If they are one more than a row's targets, they are scores of classes, and a pair's value is the
+// score of its first class minus the other's. Rows are sorted by winner, and a tile has one winner.
 //
 // Vectors u_j lie in panels of `lanes` vectors, feature-major. Every class starts at a whole vector register; the slots
 // left over hold zero vectors with zero coefficients.

@@ -21,9 +21,9 @@ def libsvm_text(model: Model, *, ranges: bool, listener: Listener) -> tuple[byte
     """
     inner, scaling = model.unscaled.expansion, model.scaling
     if inner is None:
-        instead = (
-            _INSTEAD if model.unscaled.behind_map is None else "compress with `libsvm_form`, or " + _INSTEAD
-        )
+        behind = model.unscaled.behind_map
+        form = behind is not None and behind[1].expansion is not None
+        instead = "compress with `libsvm_form`, or " * form + _INSTEAD
         raise UnsupportedError(f"a {model.unscaled.kind} model cannot be written as LIBSVM's text", instead)
     beside = _ranges(scaling, listener) if ranges else None
     if not ranges and scaling is not None and not scaling.is_identity:

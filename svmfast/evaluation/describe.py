@@ -10,6 +10,7 @@ import numpy as np
 
 from svmfast.figures import Figures, computed, figure
 from svmfast.models.base import KINDS, Model
+from svmfast.models.expansion import VectorModel
 from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray, Rows
 
@@ -84,8 +85,7 @@ def describe_model(model: Model) -> dict[str, Any]:
         "features": model.n_features,
         "probability": head.has_probability,
     }
-    if model.expansion is not None:
-        model = model.expansion
+    if isinstance(model, VectorModel):
         found |= {
             "kernel": model.kernel.kind,
             **model.kernel.parameters,
@@ -94,6 +94,8 @@ def describe_model(model: Model) -> dict[str, Any]:
             "stored_values": model.sv.nnz,
             "max_squared_norm": _largest_squared_norm(model.sv),
         }
+        if model.provenance:
+            found["provenance"] = dict(model.provenance)
     elif model.kind in KINDS:
         found |= _of_ours(model)
     return ModelDescription(**found).to_dict()

@@ -19,7 +19,7 @@ from svmfast.errors import OptionError, UnsupportedError, WrongTypeError
 from svmfast.kernels import LAPLACIAN
 from svmfast.models.base import Model
 from svmfast.models.cascade import CascadeModel
-from svmfast.models.expansion import KernelExpansion
+from svmfast.models.expansion import VectorModel
 from svmfast.models.head import Head
 from svmfast.models.mapped import MappedModel
 from svmfast.models.polynomial import PolynomialModel
@@ -117,7 +117,7 @@ def _described(model: Model) -> Computation:
 
 
 @_described.register
-def _of_expansion(model: KernelExpansion) -> Computation:
+def _of_vectors(model: VectorModel) -> Computation:
     head, kernel, d = model.head, model.kernel, max(1, model.n_features)
     if kernel.kind == "precomputed":
         raise UnsupportedError(
@@ -130,7 +130,7 @@ def _of_expansion(model: KernelExpansion) -> Computation:
         int(kernel.degree),
         model.sv.to_dense(d),
         np.array([len(model.sv)]),
-        model.sv_coef[: max(1, head.n_classes - 1)],
+        model.sv_coef,
         None if model.nr_sv is None or head.n_classes < 3 else model.nr_sv[None],
         model.rho[None],
     )
@@ -169,7 +169,7 @@ def _of_routed(model: RoutedModel) -> Computation:
 
 @_described.register
 def _of_mapped(model: MappedModel) -> Computation:
-    inner, d, r = _of_expansion(model.model), max(1, model.n_features), len(model.map)
+    inner, d, r = _of_vectors(model.model), max(1, model.n_features), len(model.map)
     assert isinstance(inner.values, KernelSums)
     values = replace(inner.values, vectors=model.model.sv.to_dense(r))
     numbers = model.map.astype(np.float64), model.center.astype(np.float64)

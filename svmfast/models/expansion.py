@@ -25,23 +25,60 @@ TRIED_VECTORS = 64
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KernelExpansion(Cacheless, Model):
+class VectorModel(Cacheless, Model):
+    """Base of models whose decision values are sums over one list of vectors, for all rows."""
+
+    head: Head
+    kernel: Kernel
+    #: The n support vectors. For a precomputed kernel, each row has one stored value, its serial number, in
+    #: column 0.
+    sv: Rows
+    #: (rows, n): one row for each function or, with `nr_sv`, those of LIBSVM's layout.
+    sv_coef: FloatArray
+    #: (p,)
+    rho: FloatArray
+
+    @property
+    def nr_sv(self) -> NDArray[np.int64] | None:
+        """How many of the vectors, which are then grouped by class, belong to each class."""
+        return None
+
+    @property
+    def n_features(self) -> int:
+        """Largest feature index of the support vectors."""
+        return self.sv.n_columns
+
+    @property
+    def vectors(self) -> Rows | None:
+        return self.sv if self.kernel.kind in ("rbf", "polynomial", "sigmoid") else None
+
+    def multiply_adds(self, rows: Rows) -> float:
+        """Compute the number of multiply-adds for a dense row: distances to the support vectors, and sums."""
+        return float(len(self.sv) * (self.n_features + len(self.sv_coef)))
+
+    @cached
+    def working_bytes(self) -> int:
+        if self.kernel.kind == "precomputed":
+            return 0
+        groups = np.array([len(self.sv)]) if self.nr_sv is None else self.nr_sv
+        sizes = ExpansionSizes.of(self.sv, groups[None])
+        return int(decision_bytes(self.kernel.kind, sizes, len(self.sv_coef), self.head.n_functions))
+
+    @cached
+    def _engine(self) -> DecisionEngine:
+        return DecisionEngine(self.kernel, self.sv, self.sv_coef, self.rho, self.nr_sv)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KernelExpansion(VectorModel):
     """f_p(z) = sum_i coef_pi K(x_i, z) - rho_p, with the coefficients in LIBSVM's layout.
 
     For a pair of classes i < j, the coefficients are row ``j - 1`` of `sv_coef` for the support vectors of
     class i, and row ``i`` for those of class j. The order of the pairs is (0,1), (0,2), ..., (1,2), ...
     """
 
-    head: Head
-    kernel: Kernel
-    #: The n support vectors, grouped by class in the order of ``head.labels``. For a precomputed kernel,
-    #: each row has one stored value, its serial number, in column 0.
-    sv: Rows
-    #: (max(k - 1, 1), n)
-    sv_coef: FloatArray
-    #: (p,)
-    rho: FloatArray
-    #: (k,) number of support vectors of each class; None for one-class and regression.
+    #: (k,) number of support vectors of each class, by which they are grouped in the order of the labels;
+    #: None for one-class and regression. `sv_coef` is (max(k - 1, 1), n).
     nr_sv: NDArray[np.int64] | None = None
 
     kind: ClassVar[str] = "libsvm"
@@ -61,17 +98,8 @@ class KernelExpansion(Cacheless, Model):
             check_sizes("nr_sv", self.nr_sv, k, n, "classes")
 
     @property
-    def n_features(self) -> int:
-        """Largest feature index of the support vectors."""
-        return self.sv.n_columns
-
-    @property
     def expansion(self) -> KernelExpansion:
         return self
-
-    @property
-    def vectors(self) -> Rows | None:
-        return self.sv if self.kernel.kind in ("rbf", "polynomial", "sigmoid") else None
 
     def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
         """Compute the exact decision values of `rows`, ``(n, p)``, in LIBSVM's pair order.
@@ -148,19 +176,3 @@ class KernelExpansion(Cacheless, Model):
     def libsvm_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
         """Compute decision values with LIBSVM's operations in LIBSVM's order, ``(n, p)``."""
         return self._engine.decision_values(rows, threads=threads, libsvm_order=True)
-
-    def multiply_adds(self, rows: Rows) -> float:
-        """Compute the number of multiply-adds for a dense row: distances to the support vectors, and sums."""
-        return float(len(self.sv) * (self.n_features + len(self.sv_coef)))
-
-    @cached
-    def working_bytes(self) -> int:
-        if self.kernel.kind == "precomputed":
-            return 0
-        groups = np.array([len(self.sv)]) if self.nr_sv is None else self.nr_sv
-        sizes = ExpansionSizes.of(self.sv, groups[None])
-        return int(decision_bytes(self.kernel.kind, sizes, len(self.sv_coef), self.head.n_functions))
-
-    @cached
-    def _engine(self) -> DecisionEngine:
-        return DecisionEngine(self.kernel, self.sv, self.sv_coef, self.rho, self.nr_sv)

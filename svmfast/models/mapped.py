@@ -1,4 +1,4 @@
-"""A kernel expansion behind a linear map of rows: a learned metric of compress, the PCA of a pipeline."""
+"""Sums of kernel values behind a linear map of rows: a learned metric of compress, the PCA of a pipeline."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svmfast import _core
 from svmfast.caches import Cacheless, cached
 from svmfast.errors import NotFiniteError
 from svmfast.models.base import Model
-from svmfast.models.expansion import KernelExpansion
+from svmfast.models.expansion import VectorModel
 from svmfast.models.head import Head
 from svmfast.models.scaling import MAX_DIGITS
 from svmfast.models.sizes import check_width, expect
@@ -95,7 +95,7 @@ class MappedModel(Cacheless, Model):
     """``model(W (x - center))``, where x has the columns `features` of a row; the others do not count."""
 
     #: Takes mapped rows, of r columns.
-    model: KernelExpansion
+    model: VectorModel
     n_features: int
     #: (d,) zero-based columns, ascending.
     features: NDArray[np.int64]

@@ -75,6 +75,10 @@ def missing_probability(model: Model) -> UnsupportedError | None:
             "apply to it",
             "predict without `probability`, or convert with dcpred, fitting values",
         )
+    if inner.head.one_vs_rest:
+        return UnsupportedError(
+            "scores of classes give no probabilities", "predict without `probability`, or convert to pairs"
+        )
     return UnsupportedError(
         "the model does not support probability estimates",
         "train the exact model with `probability`, or predict without",

@@ -19,7 +19,7 @@ from read_fixtures import exact, predicted, rows
 
 import svmfast as package
 from svmfast.commands.run import _NAMES_LOST, _NO_MAP
-from svmfast.errors import MemoryLimitError, NegativeAnswerError, UnsupportedError
+from svmfast.errors import MemoryLimitError, NegativeAnswerError, NotFiniteError, UnsupportedError
 from svmfast.formats.model_files import load_model, model_bytes, open_model
 from svmfast.formats.ranges import map_bytes, read_map
 from svmfast.kernels import Kernel
@@ -28,8 +28,10 @@ from svmfast.methods.common.row_sample import RowSample
 from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.compressor import Compressor
 from svmfast.methods.compress.search import ExactSize, doubtful, search
+from svmfast.models.head import Head
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import identity
+from svmfast.models.scores import ScoreModel
 from svmfast.rows import Rows
 from svmfast.solvers.intervals import clopper_pearson
 
@@ -184,8 +186,47 @@ def test_auto_has_no_metric_where_a_map_takes_the_bytes_or_the_memory_or_the_ker
         Compressor(replace(digits, kernel=huge), options=CompressOptions(metric=2))
 
 
+@pytest.mark.parametrize("metric", ["none", 2])
+def test_scores_of_classes_are_closer_where_few_vectors_serve_many_classes(metric):
+    """Twelve classes of two cells each; auto takes scores for 14 vectors, and pairs for 60."""
+    rng = np.random.default_rng(1)
+    centers, x = rng.uniform(size=(24, 2)), rng.uniform(size=(2500, 2))
+    y = ((x[:, None] - centers) ** 2).sum(axis=2).argmin(axis=1) % 12
+    before = package.from_sklearn(sklearn.svm.SVC(C=10, gamma=20).fit(x[:1500], y[:1500]))
+    before = replace(before, head=replace(before.head, prob_a=-np.ones(66), prob_b=np.zeros(66)))
+    train, test = Rows.from_dense(x[:1500]), Rows.from_dense(x[1500:])
+    differ = {}
+    for scores in ("pairs", "classes", "auto"):
+        options = CompressOptions(start="kmeans", iterations=120, metric=metric, scores=scores)
+        compressor = Compressor(before, train, None, options, {"seed": "0"})
+        made, report = compressor.compress(14)
+        differ[scores] = np.mean(made.labels(test) != before.labels(test))
+        assert report.scores == ("pairs" if scores == "pairs" else "classes")
+        assert report.statement.labels_differing_percent_low <= 100 * differ[scores]
+    assert max(differ["classes"], differ["auto"]) < 0.8 * differ["pairs"]
+    assert (report.statement.median, report.probabilities) == (None, "dropped")
+    assert made.provenance == {"seed": "0"}
+    assert model_bytes(open_model(model_bytes(made)).model) == model_bytes(made)
+    assert compressor.compress(60)[1].scores == "pairs"
+    sums, points = made, x
+    if metric != "none":
+        sums, points = made.model, (x - made.center) @ made.map.T.astype(float)
+    twin = sums.kernel.matrix(points, sums.sv.to_dense(2)) @ sums.sv_coef.T - sums.rho
+    np.testing.assert_allclose(made.decision_values(Rows.from_dense(x)), twin, atol=1e-8)
+
+
+def test_the_first_of_equal_scores_wins():
+    head = Head("c_svc", np.array([7, -2, 4]), one_vs_rest=True)
+    coef = np.array([[10.0, 0], [0, 10], [0, 10]])
+    made = ScoreModel(head, Kernel("linear"), Rows.from_dense(np.eye(2)), coef, np.zeros(3))
+    some = Rows.from_dense(np.array([[1.0, 0], [0, 1], [1, 1], [-1, 0]]))
+    assert made.labels(some).tolist() == [7, -2, 7, -2]
+    with pytest.raises(NotFiniteError, match=r"^a score leaves the range of floating point$"):
+        made.labels(Rows.from_dense(np.full((1, 2), 1e308)))
+
+
 @pytest.mark.parametrize(
-    "size", ["24k --metric none", "24k --metric auto", "24k --metric 16", "3k --metric auto"]
+    "size", ["24k --metric none", "24k --metric auto", "3k --metric auto", "16k --scores classes --metric 16"]
 )
 def test_max_flash_limits_the_tables_in_c(size, tmp_path):
     words = ("compress", model("digits_c_rbf_prob"), "--data", data("digits.train"), "-o", tmp_path / "m")

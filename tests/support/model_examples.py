@@ -1,15 +1,19 @@
 """Small examples of all kinds of models, which the contract tests take."""
 
+from dataclasses import replace
+
 import numpy as np
 from approximations import approximate
 from read_fixtures import exact
 from routed_models import routed
 
+from svmfast.kernels import Kernel
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.head import Head
 from svmfast.models.mapped import MappedModel
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling, TargetRange
+from svmfast.models.scores import ScoreModel
 from svmfast.rows import Rows
 
 
@@ -29,6 +33,14 @@ def mapped():
     return MappedModel(exact("iris_c_rbf_prob"), 6, columns, 0.4 * numbers[0], numbers[1, 0], origin)
 
 
+def scores(kernel=None):
+    """Iris by its support vectors, which serve all classes."""
+    model, rng = exact("iris_c_rbf_prob"), np.random.default_rng(4)
+    head = Head("nu_svc", model.head.labels, one_vs_rest=True)
+    coef, rho = rng.normal(size=(3, len(model.sv))), rng.normal(size=3)
+    return ScoreModel(head, kernel or model.kernel, model.sv, coef, rho, {"method": "compress"})
+
+
 RANGES = Scaling.from_ranges([-1, 0, 2], [3, 1, 2], 0, 1, target=TargetRange(-1, 1, 0, 5))
 COLUMNS = ("a b", "\u00e9", ""), ("x", "y", "z")
 AFFINE = Scaling(np.array([0.5, 0, -2]), np.array([2, 0, 0.25]), (-3, 2.5), *COLUMNS)
@@ -44,7 +56,10 @@ EXAMPLES = {
     "routed poly": lambda: routed(pseudo="poly"),
     "routed triangle": lambda: routed(pseudo="triangle"),
     "routed rule": lambda: routed(head=Head("c_svc", np.array([3, 1, 2]), one_vs_rest=True)),
+    "scores": scores,
+    "scores polynomial": lambda: scores(Kernel("polynomial", 0.25, 0.5, 2)),
     "mapped": mapped,
+    "mapped scores": lambda: replace(mapped(), model=scores()),
     "cascade": iris,
     "cascade order 3": lambda: CascadeModel(polynomial("iris_c_rbf_prob", 3), exact("iris_c_rbf_prob"), 0.25),
     "scaled libsvm": lambda: ScaledModel(exact("iris_c_rbf_prob"), RANGES, {"method": "compress"}),

@@ -1,5 +1,7 @@
 """Reduced sets against slow twins: the objective and gradient, the least squares, the starts."""
 
+from copy import copy
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,6 +19,7 @@ from svmfast.methods.compress.reduced_set import (
     optimize,
     solve_coefficients,
 )
+from svmfast.methods.compress.score_fit import solve_scores
 from svmfast.rows import Rows
 
 RBF = Kernel("rbf", 0.2)
@@ -29,7 +32,7 @@ KERNELS = [
 class Case:
     """Random rows, targets and a reduced set; `decisions` is the twin, written from LIBSVM's definition."""
 
-    def __init__(self, kernel, sizes, *, n=75, d=6, density=1.0, rank=None):
+    def __init__(self, kernel, sizes, *, n=75, d=6, density=1.0, rank=None, scores=False):
         rng = np.random.default_rng(5)
         k, m = len(sizes), sum(sizes)
         width, pairs = max(k - 1, 1), max(k * (k - 1) // 2, 1)
@@ -37,7 +40,9 @@ class Case:
         self.x = rng.normal(size=(n, d)) * (rng.random((n, d)) < density)
         self.winner = np.sort(rng.integers(0, k, n))
         self.values, self.weight = rng.normal(size=(n, width)), rng.random((n, width))
-        vectors, coef, rho = rng.normal(size=(m, d)), rng.normal(size=(width, m)), rng.normal(size=pairs)
+        rows, functions = (k, k) if scores else (width, pairs)
+        vectors, coef, rho = rng.normal(size=(m, d)), rng.normal(size=(rows, m)), rng.normal(size=functions)
+        sizes = [m] if scores else sizes
         metric = None if rank is None else Metric(rng.normal(size=(rank, d)) / 3, rng.normal(size=d))
         self.reduced = ReducedSet(np.ascontiguousarray(vectors[:, :rank]), coef, rho, np.array(sizes), metric)
 
@@ -53,6 +58,8 @@ class Case:
             kernel = np.exp(-(apart**2).sum(axis=2))
         if self.k == 1:
             return kernel @ s.coef.T - s.rho
+        if s.scores:
+            return np.einsum("ipc,ic->ip", self.signs, kernel @ s.coef.T - s.rho)
         parts = np.split(np.arange(len(s.vectors)), np.cumsum(s.sizes)[:-1])
         pairs = [(i, j) for i in range(self.k) for j in range(i + 1, self.k)]
         out = np.empty_like(self.values)
@@ -64,6 +71,15 @@ class Case:
             out[row] = [mine[min(t, other), max(t, other)] for other in range(self.k) if other != t]
         return out
 
+    @property
+    def signs(self):
+        """(n, k - 1, k): 1 for the first class of each of a row's pairs, -1 for the second."""
+        found = np.zeros((len(self.winner), self.k - 1, self.k))
+        for row, t in enumerate(self.winner):
+            for q, other in enumerate(one for one in range(self.k) if one != t):
+                found[row, q, [min(t, other), max(t, other)]] = 1, -1
+        return found
+
     def objective(self, s):
         return 0.5 * float(np.sum(self.weight * (self.decisions(s) - self.values) ** 2))
 
@@ -73,11 +89,15 @@ class Case:
     [*((kernel, None) for kernel in KERNELS), (RBF, 3)],
     ids=lambda given: f"{given.kind}{given.degree}" if isinstance(given, Kernel) else str(given),
 )
-@pytest.mark.parametrize("sizes", [[13], [5, 0, 30, 9]], ids=["one function", "four classes"])
+@pytest.mark.parametrize(
+    ("sizes", "scores"),
+    [([13], False), ([5, 0, 30, 9], False), ([5, 0, 30, 9], True)],
+    ids=["one function", "four classes", "scores"],
+)
 @pytest.mark.parametrize("density", [1.0, 0.1])
-def test_value_and_gradient(kernel, rank, sizes, density):
+def test_value_and_gradient(kernel, rank, sizes, scores, density):
     """By the optimizer's array: vectors, coefficients, offsets and the map, in units of their own."""
-    case = Case(kernel, sizes, density=density, d=6 if density == 1 else 40, rank=rank)
+    case = Case(kernel, sizes, density=density, d=6 if density == 1 else 40, rank=rank, scores=scores)
     s, target = case.reduced, case.target(2)
     assert target.decisions(s) == pytest.approx(case.decisions(s), abs=1e-12 * 40)
     value, gradients = target.gradient(s)
@@ -112,6 +132,27 @@ def test_least_squares_is_the_minimum(sizes):
     # At the minimum the derivatives vanish, up to the ridge of 1e-10 and the condition of the problem.
     for slope in slopes:
         assert np.abs(slope).max() < 1e-5 * max(1.0, np.abs(solved.coef).max())
+
+
+@pytest.mark.parametrize("rank", [None, 3])
+def test_scores_are_those_of_dense_least_squares(rank):
+    """With two equal vectors, and a class without rows."""
+    case = Case(RBF, [4, 3, 5, 2], n=300, rank=rank, scores=True)
+    case.winner[case.winner == 2] = 1
+    case.winner.sort()
+    s = case.reduced
+    s.vectors[1] = s.vectors[0]
+    solved = solve_scores(case.target(2), s.vectors, s.metric)
+    one = replace(s, coef=np.eye(len(s)), rho=np.zeros(len(s)))
+    basis = copy(case)
+    basis.k = 1
+    phi = np.column_stack([basis.decisions(one), -np.ones(300)])
+    root = np.sqrt(case.weight)
+    design = (root[..., None, None] * case.signs[..., None] * phi[:, None, None]).reshape(root.size, -1)
+    best = np.linalg.lstsq(design, (root * case.values).ravel(), rcond=1e-12)[0]
+    least = 0.5 * float(np.sum((design @ best - (root * case.values).ravel()) ** 2))
+    assert least <= case.objective(solved) * (1 + 1e-12) <= 1.00001 * least
+    assert np.abs(solved.coef.sum(axis=0)).max() < 1e-6 * np.abs(solved.coef).max()
 
 
 def test_least_squares_survives_equal_vectors():

@@ -50,10 +50,7 @@ void dense_kernel(const ReducedRows &rows, const ReducedSet &s, std::size_t tile
         add_products(k, s.d, [=](std::size_t r, std::size_t f) { return z[f * ROWS + r]; },
                      [=](std::size_t f) { return u + f * LANES; });
         SVMFAST_UNROLL for (std::size_t r = 0; r < ROWS; ++r)
-            SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) {
-                const std::size_t at = r * s.padded + slot + v * W;
-                finish<kind>(s, k[r][v], t, at);
-            }
+            SVMFAST_UNROLL for (std::size_t v = 0; v < NV; ++v) finish<kind>(s, k[r][v], t, r * s.padded + slot + v * W);
     }
 }
 
@@ -99,36 +96,40 @@ inline double dot(const ReducedSet &s, std::size_t group, std::size_t q, const d
     return horizontal_sum(sum);
 }
 
+inline std::size_t group_of(const ReducedSet &s, const ReducedTile &tile) { return s.groups == 1 ? 0 : tile.winner; }
+
 // The winner's decision values of one row.
 void decide(const ReducedSet &s, std::size_t winner, const double *kernel, double *out) {
-    for (std::size_t q = 0; q < s.width; ++q) out[q] = dot(s, winner, q, kernel);
-    if (s.groups == 1) {
-        for (std::size_t q = 0; q < s.width; ++q) out[q] -= s.rho[q];
-        return;
-    }
+    for (std::size_t q = 0; q < s.width; ++q) out[q] = dot(s, winner, q, kernel) - (s.groups == 1 ? s.rho[q] : 0);
     for (std::size_t g = 0; g < s.groups; ++g)
         if (g != winner)
             out[row_for(winner, g)] += dot(s, g, row_for(g, winner), kernel) - s.rho[pair_of(s, winner, g)];
 }
 
-// Weighted residuals of the tile's rows.
+// Weighted residuals of the tile's rows; of scores of classes, what each adds to the gradient.
 void residuals(const ReducedRows &rows, const ReducedSet &s, const ReducedTile &tile, Scratch &t, ReducedSums &sums) {
+    const bool scores = s.width > rows.width;
+    const std::size_t winner = group_of(s, tile);
     for (std::size_t r = 0; r < tile.count; ++r) {
         double *residual = t.residual.data() + r * s.width;
-        decide(s, tile.winner, t.kernel.data() + r * s.padded, residual);
-        const double *target = rows.target.data() + (tile.first + r) * s.width;
-        const double *weight = rows.weight.data() + (tile.first + r) * s.width;
-        double value = 0;
-        for (std::size_t q = 0; q < s.width; ++q) {
-            const bool beyond = rows.hinge && residual[q] * target[q] >= 1;
-            const double difference = beyond ? 0 : residual[q] - target[q];
-            residual[q] = weight[q] * difference;
-            value += residual[q] * difference;
+        decide(s, winner, t.kernel.data() + r * s.padded, residual);
+        const double *target = rows.target.data() + (tile.first + r) * rows.width;
+        const double *weight = rows.weight.data() + (tile.first + r) * rows.width;
+        const double own = scores ? residual[tile.winner] : 0;
+        double value = 0, sum = 0;
+        for (std::size_t q = 0; q < rows.width; ++q) {
+            double &at = residual[q + (scores && q >= tile.winner)];
+            const double side = scores && q >= tile.winner ? 1 : -1, decision = side * (own - at);
+            const bool beyond = rows.hinge && decision * target[q] >= 1;
+            const double difference = beyond ? 0 : decision - target[q], weighted = weight[q] * difference;
+            at = -side * weighted;
+            value += weighted * difference, sum += side * weighted;
         }
+        if (scores) residual[tile.winner] = sum;
         sums.value += 0.5 * value;
         for (std::size_t q = 0; s.groups == 1 && q < s.width; ++q) sums.rho[q] -= residual[q];
         for (std::size_t g = 0; g < s.groups; ++g)
-            if (g != tile.winner) sums.rho[pair_of(s, tile.winner, g)] -= residual[row_for(tile.winner, g)];
+            if (g != winner) sums.rho[pair_of(s, winner, g)] -= residual[row_for(winner, g)];
     }
     std::fill(t.residual.begin() + tile.count * s.width, t.residual.end(), 0.0);
 }
@@ -170,7 +171,7 @@ inline void back_group(const ReducedSet &s, std::size_t r0, std::size_t g, std::
 
 template <KernelKind kind>
 void back(const ReducedSet &s, const ReducedTile &tile, const double *squared_norm, Scratch &t, ReducedSums &sums) {
-    const std::size_t winner = tile.winner;
+    const std::size_t winner = group_of(s, tile);
     // Whole register tiles: rows after the last have zero residuals.
     for (std::size_t r0 = 0; r0 < tile.count; r0 += ROWS) {
         const double *const norm = squared_norm + tile.first + r0;

@@ -1,7 +1,7 @@
 """Replace the support vectors of MODEL by a few vectors whose positions are optimized.
 
-The result is a LIBSVM model unless a metric is learned. The report, on stderr, shows how much it differs from
-MODEL on held-out rows.
+The result is a LIBSVM model, unless `metric` or `scores` asks for another. The report, on stderr, shows how
+much it differs from MODEL on held-out rows.
 Exit status 1: no model smaller than MODEL meets the limits; nothing was written.
 """
 
@@ -71,6 +71,14 @@ class CompressOptions(Seeded, Bounded):
         "Write a model with a map as a LIBSVM model for svm-predict and the map, with which svmfast scale "
         "(`restore`) maps its rows.",
     )
+    scores: str = option(
+        "pairs",
+        Choice("pairs", "classes", "auto"),
+        "For three or more classes: LIBSVM's functions of pairs of classes, or one score for each class, of "
+        "all vectors; the largest wins. Scores are closer where few vectors serve many classes. auto tries "
+        "both, and keeps the better on held-out rows. With scores, the model is a file of svmfast, without "
+        "probabilities.",
+    )
     select_only: bool = option(False, Switch(), "Do not move the initial vectors (the baseline).")
     iterations: int = option(800, Whole(0), "Maximum number of L-BFGS steps.")
 
@@ -85,6 +93,10 @@ class CompressOptions(Seeded, Bounded):
         if self.metric != "none" and (self.select_only or self.start == "lars"):
             raise OptionError(
                 "with `metric` vectors start from kmeans and are moved; leave out `select_only` and `start`"
+            )
+        if self.libsvm_form and self.scores != "pairs":
+            raise OptionError(
+                "LIBSVM's models have no scores of classes; leave out `scores` or `libsvm_form`"
             )
 
 

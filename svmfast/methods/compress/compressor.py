@@ -9,15 +9,15 @@ used before, measures the difference between the result and the exact model.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.caches import cached
 from svmfast.errors import MemoryLimitError, NothingFitsError, UnsupportedError
-from svmfast.methods.common.error_statement import TRAINED_ON, refit_probabilities
+from svmfast.methods.common.error_statement import TRAINED_ON, probabilities_after, refit_probabilities
 from svmfast.methods.common.row_sample import RowSample
 from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.data_split import (
@@ -47,18 +47,31 @@ from svmfast.methods.compress.reduced_set import (
     optimize,
     solve_coefficients,
 )
-from svmfast.methods.compress.report import CompressReport, compared
+from svmfast.methods.compress.report import CompressReport, compared, coordinates
+from svmfast.methods.compress.score_fit import solve_scores
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 
-#: How a start finds vectors, and the number of coordinates of a metric.
-Start = tuple[str, int | None]
+K = TypeVar("K")
 
 
-def bytes_each(options: CompressOptions, width: int, functions: int) -> int:
-    """Estimate the bytes of a vector: 4 a number in C, in text 13 for a value and 20 for a coefficient."""
-    return 4 * (width + functions) if options.max_flash else 13 * width + 20 * functions
+class Start(NamedTuple):
+    """How vectors are found, the number of coordinates of a metric, and whether classes have scores."""
+
+    name: str
+    rank: int | None
+    scores: bool
+
+
+def bytes_each(options: CompressOptions, width: int, functions: int, scores: bool = False) -> int:
+    """Estimate the bytes of a vector of a model of pairs with so many `functions`, or of scores.
+
+    They are 4 a number in C, in text 13 for a value and 20 for a coefficient, 12 and 8 in files of scores.
+    """
+    if options.max_flash:
+        return 4 * (width + functions + scores)
+    return 12 * width + 8 * (functions + 2) if scores else 13 * width + 20 * functions
 
 
 def vectors_for(model: KernelExpansion, options: CompressOptions, *, from_data: bool) -> int:
@@ -115,6 +128,13 @@ class Compressor:
                 else f"a {kernel.kind} kernel"
             )
             raise UnsupportedError(f"no metric is learned for {which}", "leave `metric` out")
+        head = model.head
+        #: Whether starts have scores of classes.
+        self._rules = {"pairs": [False], "classes": [True], "auto": [False, True]}[self.options.scores]
+        if not (head.is_classifier and head.n_classes > 2):
+            if self.options.scores == "classes":
+                raise UnsupportedError("scores of classes need three classes or more", "leave `scores` out")
+            self._rules = [False]
         self._notes: list[str] = []
         #: The only starts still to try.
         self._settled: list[Start] = []
@@ -171,10 +191,15 @@ class Compressor:
             self.model, self.split.columns, self._with_best_coefficients(reduced), self._origin
         )
         progress(0, None, "error on held-out rows")
-        head, probabilities = refit_probabilities(
-            self.model, compressed, self._labelled, threads=self.threads, notes=notes
-        )
-        compressed = with_head(compressed, head)
+        if reduced.scores:
+            probabilities = probabilities_after(self.model.head, compressed.head)
+            if probabilities == "dropped":
+                notes.append("scores of classes give no probabilities, which the exact model has")
+        else:
+            head, probabilities = refit_probabilities(
+                self.model, compressed, self._labelled, threads=self.threads, notes=notes
+            )
+            compressed = with_head(compressed, head)
         (statement, kept), (choosing, kept_choosing) = (
             compared(self.model, compressed, self.split, part, self.threads)
             for part in (self.split.state, self.split.choose)
@@ -200,31 +225,38 @@ class Compressor:
         """Find `count` vectors: the sums of a linear kernel, or the best start, usually optimized.
 
         With them come the figures of the report that say how. Several starts are optimized for a few
-        iterations, and the best of them is continued.
+        iterations, and the best of them is continued: of pairs and of scores each, as the latter need more.
         """
-        sums = collapsed(self.model, self.split, count)
+        sums = None if self._rules[0] else collapsed(self.model, self.split, count)
         if sums is not None:
             return sums, {"method": "collapse", "start": "collapse", "stopped": "exact"}
         most = self.options.iterations
         tried: dict[Start, ReducedSet] = {}
-        for (name, rank), size in self._sized_starts(count, limit):
-            shown = f"{name} start" if rank is None else f"metric of {rank} coordinates"
-            progress(0, None, shown)
-            self._check_memory(size, rank)
-            sizes = allocate(size, class_sizes(self.model))
-            tried[name, rank] = self._start(name, sizes) if rank is None else self._mapped_start(rank, sizes)
+        how: dict[str, Any]
+        for start, size in self._sized_starts(count, limit):
+            shown = f"{start.name} start" if start.rank is None else f"metric of {coordinates(start.rank)}"
+            progress(0, None, shown + ", scores of classes" * start.scores)
+            self._check_memory(size, start)
+            tried[start] = self._best_start(start, allocate(size, class_sizes(self.model)))
         spent = min(PROBE_ITERATIONS, most) if len(tried) > 1 and not self.options.select_only else 0
         if spent:
             tried = {key: self._moved(start, spent, progress).reduced for key, start in tried.items()}
-        best = list(tried)[self._best(list(tried.values()))]
-        start = {"start": best[0], "metric": best[1]}
+        rules = ([start for start in tried if start.scores == scores] for scores in self._rules)
+        best_of = (self._best({start: tried[start] for start in starts}) for starts in rules if starts)
+        kept = {start: tried[start] for start in best_of}
         if self.options.select_only:
-            return tried[best], {"method": "selection", "stopped": "not moved", **start}
-        if self.options.max_bytes or self.options.max_flash:  # the others of the search have about this size
-            self._settled = [best] if self.options.metric == "auto" else []
-        moved = self._moved(tried[best], most - spent, progress)
-        how = {"method": "reduced set", "iterations": spent + moved.iterations, "stopped": moved.stopped}
-        return moved.reduced, {**how, **start}
+            best, how = self._best(kept), {"method": "selection", "stopped": "not moved"}
+        else:
+            moved = {start: self._moved(one, most - spent, progress) for start, one in kept.items()}
+            kept = {start: one.reduced for start, one in moved.items()}
+            best = self._best(kept)
+            how = {"method": "reduced set", "stopped": moved[best].stopped}
+            how["iterations"] = spent + moved[best].iterations
+            sized = self.options.max_bytes or self.options.max_flash
+            if sized and "auto" in (self.options.metric, self.options.scores):
+                self._settled = [best]  # the other sizes of the search are close to this one
+        scores = "classes" if best.scores else "pairs"
+        return kept[best], {**how, "start": best.name, "metric": best.rank, "scores": scores}
 
     def _moved(self, start: ReducedSet, iterations: int, progress: Progress) -> Optimized:
         return optimize(self.fit, start, self.choose, max_iterations=iterations, progress=progress)
@@ -232,13 +264,13 @@ class Compressor:
     def _sized_starts(self, count: int, limit: int | None) -> list[tuple[Start, int]]:
         """The starts to try, and their numbers of vectors; only those within the limits, if there are any."""
         found = [
-            (start, count if limit is None else self._count_for(start[1], limit))
+            (start, count if limit is None else self._count_for(start, limit))
             for start in self._settled or self._starts()
         ]
         within = [
-            ((name, rank), size)
-            for (name, rank), size in found
-            if size >= self.smallest and self._memory(size, rank) <= self.options.memory
+            (start, size)
+            for start, size in found
+            if size >= self.smallest and self._memory(size, start) <= self.options.memory
         ]
         return within or [(start, max(size, self.smallest)) for start, size in found[:1]]
 
@@ -246,10 +278,11 @@ class Compressor:
         """The starts to try."""
         asked, d = self.options.metric, self.split.width
         ranks = [d] if asked == "full" else [min(asked, d)] if isinstance(asked, int) else []
-        own: list[Start] = [] if ranks else [(name, None) for name in self._start_names()]
+        own: list[tuple[str, int | None]] = [] if ranks else [(name, None) for name in self._start_names()]
         if asked == "auto" and d <= MOST_COLUMNS and has_metric(self.model.kernel) and has_center(self.fit):
             ranks = [r for r in RANKS if r < d] + [d] * (d <= MOST_FULL)
-        return [*own, *(("kmeans", rank) for rank in ranks)]
+        own += [("kmeans", rank) for rank in ranks]
+        return [Start(*one, scores) for scores in self._rules for one in own]
 
     def map_bytes(self, rank: int | None) -> int:
         """The bytes of a map, its center and, in a file, its columns."""
@@ -260,19 +293,22 @@ class Compressor:
         """The most support vectors of a compressed model."""
         return min(len(self.model.sv) - 1, len(self.split.sv))
 
-    def _count_for(self, rank: int | None, limit: int) -> int:
+    def _count_for(self, start: Start, limit: int) -> int:
         """About how many vectors take `limit` bytes; below 0 if a map takes more."""
-        each = bytes_each(self.options, rank or self.split.width, len(self.model.sv_coef))
-        return min(self.largest, (limit - self.map_bytes(rank)) // each)
+        width = start.rank or self.split.width
+        each = bytes_each(self.options, width, len(self.model.sv_coef), start.scores)
+        return min(self.largest, (limit - self.map_bytes(start.rank)) // each)
 
-    def _mapped_start(self, rank: int, sizes: NDArray[np.int64]) -> ReducedSet:
-        """The best start with a metric of this rank."""
-        starts = [self._start("kmeans", sizes, metric.of_rank(rank)) for metric in self._metrics]
+    def _best_start(self, start: Start, sizes: NDArray[np.int64]) -> ReducedSet:
+        """The start, with the best metric of its rank."""
+        rank = start.rank
+        metrics = [None] if rank is None else [metric.of_rank(rank) for metric in self._metrics]
+        starts = dict(enumerate(self._start(start, sizes, metric) for metric in metrics))
         return starts[self._best(starts)]
 
-    def _best(self, starts: Sequence[ReducedSet]) -> int:
-        errors = [self._choosing_error(start) for start in starts] if len(starts) > 1 else [0.0]
-        return int(np.nan_to_num(errors, nan=np.inf).argmin())
+    def _best(self, found: Mapping[K, ReducedSet]) -> K:
+        errors = [self._choosing_error(one) for one in found.values()] if len(found) > 1 else [0.0]
+        return list(found)[int(np.nan_to_num(errors, nan=np.inf).argmin())]
 
     def _start_names(self) -> list[str]:
         if self.options.start != "auto":
@@ -298,7 +334,7 @@ class Compressor:
         share = np.divide(squared, squared + f * f, out=np.zeros_like(r), where=r != 0)
         return float(np.average(share.mean(axis=1), weights=self.choosing.times))
 
-    def _start(self, name: str, sizes: NDArray[np.int64], metric: Metric | None = None) -> ReducedSet:
+    def _start(self, start: Start, sizes: NDArray[np.int64], metric: Metric | None) -> ReducedSet:
         options, kernel, sv, width = self.options, self.model.kernel, self.split.sv, self.split.width
         if metric is not None:
             kernel, sv, width = ROUND, metric(matrix_of(sv, width)), len(metric.map)
@@ -307,7 +343,7 @@ class Compressor:
         for g, size in enumerate(sizes):
             own = slice(int(edge[g]), int(edge[g + 1]))
             vectors = start_vectors(
-                name,
+                start.name,
                 kernel,
                 sv[own],
                 np.ascontiguousarray(self.split.sv_coef[:, own]),
@@ -317,15 +353,22 @@ class Compressor:
                 memory=options.memory,
             )
             parts.append(vectors)
-        return solve_coefficients(self.fit, np.vstack(parts), sizes, metric)
+        return self._solved(np.vstack(parts), sizes, metric, start.scores)
+
+    def _solved(
+        self, vectors: FloatArray, sizes: NDArray[np.int64], metric: Metric | None, scores: bool
+    ) -> ReducedSet:
+        if scores:
+            return solve_scores(self.fit, vectors, metric)
+        return solve_coefficients(self.fit, vectors, sizes, metric)
 
     def _with_best_coefficients(self, reduced: ReducedSet) -> ReducedSet:
         """Round the vectors as in a file, and use least-squares coefficients if they are better."""
         reduced = rounded(reduced)
-        solved = solve_coefficients(self.fit, reduced.vectors, reduced.sizes, reduced.metric)
+        solved = self._solved(reduced.vectors, reduced.sizes, reduced.metric, reduced.scores)
         return solved if self.choose.error(solved) <= self.choose.error(reduced) else reduced
 
-    def _check_memory(self, count: int, rank: int | None) -> None:
+    def _check_memory(self, count: int, start: Start) -> None:
         needed = lars_bytes(int(self.split.sv_sizes.max()), self.split.width)
         if self.options.start == "lars" and needed > self.options.memory:
             raise MemoryLimitError(
@@ -334,7 +377,7 @@ class Compressor:
                 self.options.memory,
                 "raise `memory`, or start from kmeans",
             )
-        needed = self._memory(count, rank)
+        needed = self._memory(count, start)
         if needed > self.options.memory:
             raise MemoryLimitError(
                 f"moving {count:,} vectors of {self.split.width:,} features",
@@ -343,9 +386,9 @@ class Compressor:
                 "raise `memory`, ask for fewer vectors, or use fewer rows of data (`rows`)",
             )
 
-    def _memory(self, count: int, rank: int | None) -> int:
-        rows, d = self.split.fit.rows, self.split.width
-        numbers = count * ((rank or d) + self.model.sv_coef.shape[0]) + (rank or 0) * d
+    def _memory(self, count: int, start: Start) -> int:
+        rows, d, rank = self.split.fit.rows, self.split.width, start.rank
+        numbers = count * ((rank or d) + self.model.sv_coef.shape[0] + start.scores) + (rank or 0) * d
         # L-BFGS keeps 2 x 20 corrections; there are 16 partial sums and a few working copies.
         needed = 8 * (numbers * 64 + rows.nnz * 2 + self.fit.values.size * 6)
         if rank is not None:  # mapped rows, dense rows and vectors, squares of the columns

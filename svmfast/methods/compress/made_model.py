@@ -1,4 +1,4 @@
-"""The model that compress makes of a reduced set: LIBSVM's or, with a metric, one behind a map."""
+"""The model that compress makes of a reduced set: LIBSVM's, or one of scores, or one of them behind a map."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast.kernels import Kernel
 from svmfast.methods.compress.data_split import DataSplit, class_sizes
 from svmfast.methods.compress.reduced_set import ROUND, ReducedSet
-from svmfast.models.expansion import KernelExpansion
+from svmfast.models.expansion import KernelExpansion, VectorModel
 from svmfast.models.head import Head
 from svmfast.models.mapped import MappedModel
+from svmfast.models.scores import ScoreModel
 from svmfast.rows import Rows
 from svmfast.solvers.arithmetic import eight_digits
 
-#: A LIBSVM model or, with a metric, one behind a map.
-Compressed = KernelExpansion | MappedModel
+#: A LIBSVM model or one of scores or, with a metric, one of them behind a map.
+Compressed = VectorModel | MappedModel
 
 
 def rounded(reduced: ReducedSet) -> ReducedSet:
@@ -47,9 +49,23 @@ def as_model(
     origin: Mapping[str, str],
 ) -> Compressed:
     """Make a model with the head and kernel of `model`; `columns` are the original columns."""
-    rows, metric, kernel = Rows.from_dense(reduced.vectors), reduced.metric, model.kernel
+    rows, metric = Rows.from_dense(reduced.vectors), reduced.metric
     width = max(model.sv.n_columns, int(columns[-1]) + 1 if len(columns) else 0)
     sv = rows if metric is not None else rows.renumbered(columns[rows.indices].astype(np.int32), width)
+    kernel = model.kernel if metric is None else ROUND
+    made: VectorModel
+    if reduced.scores:
+        head = Head(model.head.svm_type, model.head.labels, one_vs_rest=True)
+        made = ScoreModel(head, kernel, sv, reduced.coef, reduced.rho, origin if metric is None else {})
+    else:
+        made = _expansion(model, kernel, sv, reduced)
+    if metric is None:
+        return made
+    w, center = metric.map.astype(np.float32), metric.center.astype(np.float32)
+    return MappedModel(made, width, columns.astype(np.int64), w, center, origin)
+
+
+def _expansion(model: KernelExpansion, kernel: Kernel, sv: Rows, reduced: ReducedSet) -> KernelExpansion:
     coef, sizes = reduced.coef, model.nr_sv
     if sizes is not None and len(reduced.sizes) > 1:
         sizes = reduced.sizes
@@ -60,11 +76,7 @@ def as_model(
         first = int(np.count_nonzero(coef[0] > 0))
         sv, coef = sv.take(order), np.ascontiguousarray(coef[:, order])
         sizes = np.array([first, len(order) - first])
-    made = KernelExpansion(model.head, kernel if metric is None else ROUND, sv, coef, reduced.rho, sizes)
-    if metric is None:
-        return made
-    w, center = metric.map.astype(np.float32), metric.center.astype(np.float32)
-    return MappedModel(made, width, columns.astype(np.int64), w, center, origin)
+    return KernelExpansion(model.head, kernel, sv, coef, reduced.rho, sizes)
 
 
 def with_head(model: Compressed, head: Head) -> Compressed:

@@ -11,6 +11,7 @@ It is minimized by L-BFGS, which held-out rows stop. For given vectors, finding 
 linear least squares problem, which is solved exactly. The functions of a multiclass model are LIBSVM's pairs,
 so a vector of class i is used by all pairs with class i. A row counts only for the pairs of its winning
 class: these decide its label, and the training of the other pairs did not see rows of this class either.
+With a score s_c for each class, of all vectors, the value of a pair is s_i - s_j, i < j (score_fit.py).
 """
 
 from __future__ import annotations
@@ -44,17 +45,22 @@ _BLOCK, _BLOCK_ENTRIES = 4096, 1 << 24
 class ReducedSet:
     #: (m, d).
     vectors: FloatArray
-    #: (max(k - 1, 1), m), as LIBSVM's ``sv_coef`` for k > 2 classes; otherwise one row.
+    #: (max(k - 1, 1), m), as LIBSVM's ``sv_coef`` for k > 2 classes; otherwise one row. Of scores (k, m).
     coef: FloatArray
-    #: (p,).
+    #: (p,). Of scores (k,).
     rho: FloatArray
-    #: (k,) number of vectors of each class for k > 2; otherwise (1,).
+    #: (k,) number of vectors of each class for k > 2; otherwise, and of scores, (1,).
     sizes: NDArray[np.int64]
     #: If there is one, the vectors are in its coordinates, and the kernel is exp(-distance^2).
     metric: Metric | None = None
 
     def __len__(self) -> int:
         return len(self.vectors)
+
+    @property
+    def scores(self) -> bool:
+        """Whether there is a function for each class instead of each pair."""
+        return len(self.sizes) == 1 and len(self.coef) > 1
 
     @property
     def arrays(self) -> list[FloatArray]:
@@ -127,6 +133,11 @@ class Target:
         return matrix_of(self.rows, self.n_columns)
 
     @property
+    def block(self) -> int:
+        """How many rows may be dense at a time."""
+        return max(1, min(_BLOCK, _BLOCK_ENTRIES // max(self.n_columns, 1)))
+
+    @property
     def mean(self) -> FloatArray:
         """The mean row."""
         return np.bincount(self.rows.indices, self.rows.values, self.n_columns) / max(1, len(self))
@@ -139,6 +150,10 @@ class Target:
         kernel, rows = (self.kernel, self.rows) if metric is None else (ROUND, metric(self.matrix))
         engine = DecisionEngine(kernel, vectors, reduced.coef, reduced.rho, nr_sv)
         values = engine.decision_values(rows, threads=self.threads)
+        if reduced.scores:
+            others = self.winner[:, None] != np.arange(values.shape[1])
+            values = values[~others][:, None] - values[others].reshape(self.values.shape)
+            values[np.arange(values.shape[1]) < self.winner[:, None]] *= -1
         if k == 1:
             return values
         number = np.zeros((k, k), np.int64)
@@ -168,7 +183,6 @@ def solve_coefficients(
     normal = [np.zeros((len(c) + 1, len(c) + 1)) for c in columns]
     right = [np.zeros(len(c) + 1) for c in columns]
     start = np.searchsorted(target.winner, np.arange(groups + 1))
-    block = max(1, min(_BLOCK, _BLOCK_ENTRIES // max(target.n_columns, 1)))
 
     def add(f: int, mine: int, other: int, kernel: FloatArray, begin: int, end: int) -> None:
         q = max(other - (other > mine), 0)
@@ -185,8 +199,8 @@ def solve_coefficients(
     with one_blas_thread():
         for g in range(groups):
             others = [h for h in range(groups) if h != g] or [0]
-            for begin in range(int(start[g]), int(start[g + 1]), block):
-                end = min(begin + block, int(start[g + 1]))
+            for begin in range(int(start[g]), int(start[g + 1]), target.block):
+                end = min(begin + target.block, int(start[g + 1]))
                 rows = target.rows[begin:end].to_dense(target.n_columns)
                 kernel = target.kernel.matrix(rows, vectors)
                 jobs = [(number[min(g, h), max(g, h)], g, h, kernel, begin, end) for h in others]

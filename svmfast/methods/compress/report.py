@@ -37,6 +37,7 @@ class CompressReport(Figures):
     table_bytes: int | None = figure("Bytes of the tables in C that `max_flash` limits.", default=None)
     start: str = figure("The start that was taken, or `collapse`.")
     metric: int | None = figure("Number of coordinates of the learned metric.", default=None)
+    scores: str = figure("Whether functions are of `pairs` or of `classes`.", default="pairs")
     iterations: int = figure("Iterations of the optimiser from that start.", default=0)
     stopped: str = figure(
         "Why it stopped: `held-out` (no improvement for some time), `converged` or `limit`; `exact` or `not "
@@ -68,6 +69,8 @@ class CompressReport(Figures):
             lines.append(f"tables in C  {self.table_bytes:,} bytes")
         if self.metric is not None:
             lines.append(f"metric       a linear map to {coordinates(self.metric)}")
+        if self.scores == "classes":
+            lines.append("scores       one for each class; the largest wins")
         if self.vectors_used < n:
             lines.append(f"sample       {self.vectors_used:,} of the {n:,} support vectors")
         lines.append(f"rows         {self.rows_fitted:,} fitted, {self.rows_choosing:,} for choices")
@@ -102,13 +105,14 @@ def compared(
         threads=threads,
     )
     statement = ErrorStatement.of(
-        (head, head),
+        (head, compressed.head),
         (both.exact, decisions),
         split.counted(both),
         rows=int(part.times.sum()),
         rows_from="data" if split.from_data else "support vectors",
+        values_fitted=compressed.head.same_functions(head),
     )
     kept = KeptLabels()
     if decisions.size and not head.is_regression:
-        kept = KeptLabels(class_scores(head.predict(decisions), head.predict(both.exact)))
+        kept = KeptLabels(class_scores(compressed.head.predict(decisions), head.predict(both.exact)))
     return statement, kept

@@ -229,7 +229,7 @@ def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
     source, data = inputs.model("model"), inputs["data"]
     exact = cast(KernelExpansion, source.model)
     origin = None
-    if options.metric != "none":  # LIBSVM's text has no place for it
+    if options.metric != "none" or options.scores != "pairs":  # LIBSVM's text has no place for it
         words = " ".join(changed_words(replace(options, libsvm_form=False)))
         origin = provenance("compress", words, options.seed, source.identity)
     compressor = Compressor(
@@ -277,7 +277,7 @@ def candidates(request: CandidateRequest) -> tuple[list[Candidate], list[NotTrie
         options = {"max_bytes": limit, **common}
         found.insert(0, Candidate(f"compress-{limit}-bytes", 0, options, ("model", "data"), sized=True))
         if has_metric(model.kernel):
-            options = {**options, "metric": "auto"}
+            options = {**options, "metric": "auto", "scores": "auto"}
             found.append(
                 Candidate(f"compress-{limit}-bytes-metric", 1, options, ("model", "data"), sized=True)
             )
