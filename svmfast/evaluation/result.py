@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from svmfast.class_scores import ClassScore
+from svmfast.evaluation.subject import Subject
 from svmfast.evaluation.timing import Speed
 from svmfast.evaluation.words import area, differing, faster, number, seconds, share, times, whole
 from svmfast.figures import Figures, figure, figures_of
 from svmfast.score import Quality, of_values, percent
-
-if TYPE_CHECKING:
-    from svmfast.evaluation.subject import Subject
 
 #: Head of the column of the confidence bound, which the narrow table also has if there is a limit.
 BOUND = "95% bound"

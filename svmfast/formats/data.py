@@ -10,18 +10,16 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from svmfast.errors import FileAccessError, OptionError
+from svmfast.formats.classes import TrainingClasses
 from svmfast.formats.dataset import Dataset, RowStream
 from svmfast.formats.packing import ENDINGS
 from svmfast.formats.source import Source, SourceLike, open_source
 from svmfast.formats.svmlight import CHUNK_BYTES, DataStream
 from svmfast.options import Reading
 from svmfast.progress import Progress, silent
-
-if TYPE_CHECKING:
-    from svmfast.formats.classes import TrainingClasses
 
 TableKind = Literal["parquet", "arrow", "arrow stream", "csv"]
 

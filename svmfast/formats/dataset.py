@@ -11,17 +11,16 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from svmfast.errors import DataFormatError, MemoryLimitError, NotFiniteError
+from svmfast.formats.ranges import read_scaling
 from svmfast.formats.source import Closing, SourceLike, open_source
+from svmfast.models.scaling import Scaling
 from svmfast.options import MEMORY, Reading
 from svmfast.rows import FloatArray, Rows
-
-if TYPE_CHECKING:
-    from svmfast.models.scaling import Scaling
 
 #: Rows may take this many times the memory of the input that they are read from.
 _MOST_EXPANDED = 100
@@ -124,8 +123,6 @@ def load_scaling(reading: Reading, memory: int = MEMORY) -> Reading:
     """The reading with the scaling itself, if it has the path of one."""
     if not isinstance(reading.scale, str | os.PathLike):
         return reading
-    from svmfast.formats.ranges import read_scaling
-
     return replace(reading, scale=read_scaling(reading.scale, memory=memory))
 
 

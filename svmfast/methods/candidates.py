@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from svmfast.models.expansion import KernelExpansion
-
+from svmfast.models.expansion import KernelExpansion
 
 #: About the bytes of a number and of all but the vectors in a model's file.
 NUMBER_BYTES, HEADER_BYTES = 24, 800

@@ -7,18 +7,16 @@ module derives statements about labels from these intervals: docs/certificate.md
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from svmfast.certificate import proven_signs, vote_is_certain
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.models.base import Attempt, Model
+from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import BoolArray, FloatArray, Rows
-
-if TYPE_CHECKING:
-    from svmfast.models.expansion import KernelExpansion
 
 
 def certified_rows(

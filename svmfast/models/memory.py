@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from svmfast.errors import MemoryLimitError
+from svmfast.models.base import Model
 from svmfast.options import MEMORY as MEMORY
-
-if TYPE_CHECKING:
-    from svmfast.models.base import Model
 
 _INSTEAD = "allow more memory"
 
