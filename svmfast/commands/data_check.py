@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from svmfast.display import count, listed
 from svmfast.errors import (
@@ -26,11 +26,10 @@ from svmfast.errors import (
     SvmfastError,
     TableError,
 )
+from svmfast.formats.data import recognized
+from svmfast.models.base import Model
 from svmfast.options import Reading
 from svmfast.rows import Rows
-
-if TYPE_CHECKING:
-    from svmfast.models.base import Model
 
 #: The name of a table that is not a file, in messages.
 IN_MEMORY = "the data"
@@ -97,7 +96,6 @@ class DataCheck:
 
     def find_first(self, paths: Iterable[str], keep: Sequence[str] = ()) -> None:
         """Find the first table among files, with which the others must agree; no rows are read."""
-        from svmfast.formats.data import recognized
         from svmfast.formats.tables import TableStream
 
         if self.reading.features is not None or self.reading.names is not None:
