@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from typing import Literal
 
 from svmfast.formats.container import MAGIC
 from svmfast.formats.libsvm_model import is_model_key
+from svmfast.formats.packing import FOREIGN_MAGIC
 from svmfast.formats.source import KILOBYTE, Source, SourceLike, open_source
 
-FileKind = Literal["libsvm-model", "svmfast-model", "data", "empty"]
+FileKind = Literal["libsvm-model", "svmfast-model", "skops", "data", "empty"]
 
 
 def file_kind(start: bytes) -> FileKind:
@@ -24,7 +27,18 @@ def file_kind(start: bytes) -> FileKind:
 
 def detect(source: SourceLike) -> FileKind:
     """The kind of a file, by its content."""
+    if is_skops(source):
+        return "skops"
     if isinstance(source, Source):
         return file_kind(source.first_words())
     with open_source(source) as opened:
         return file_kind(opened.first_words())
+
+
+def is_skops(source: SourceLike) -> bool:
+    """Whether a file is an estimator that skops wrote: a zip archive."""
+    path = getattr(source, "path", source)
+    if isinstance(path, str | os.PathLike) and os.path.isfile(path):
+        with suppress(OSError), open(path, "rb") as file:
+            return file.read(4) == FOREIGN_MAGIC["zip"]
+    return False

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from svmfast.caches import Cacheless, cached
 from svmfast.errors import ModelFormatError, WrongTypeError
 from svmfast.formats.container import MAGIC, container_bytes, hash_of, parse_model
-from svmfast.formats.detect import FileKind, file_kind
+from svmfast.formats.detect import FileKind, file_kind, is_skops
 from svmfast.formats.libsvm_model import libsvm_model_pieces, parse_libsvm_model
 from svmfast.formats.source import Source, SourceLike, open_source
 from svmfast.formats.target import write_atomic
@@ -55,10 +55,18 @@ def identity_of(model: Model) -> str:
 def open_model(source: SourceLike, *, memory: int = MEMORY) -> LoadedModel:
     """Read a model of any kind, plain or compressed, and the other content of its file.
 
+    The file may be an estimator that skops wrote: the model is what ``svmfast import`` makes of it.
     If the first word is not that of a model, nothing more is read. `memory` is the maximum number of bytes
     that the model may take: its text while it is read, its arrays, and the working memory of a prediction;
     more is refused before it is allocated. A ModelFormatError has line and token.
     """
+    if is_skops(source):
+        from svmfast.importers.files import model_of_file
+
+        path = str(getattr(source, "path", source))
+        made, remarks = model_of_file(path, memory=memory)
+        Allowance(memory, path).check(made.working_bytes)
+        return LoadedModel(made, path, "skops", model_bytes(made), os.path.getsize(path), remarks)
     with open_source(source) as opened:
         name, kind = opened.name, _kind_of_model(opened)
         allowance = Allowance(memory, name)

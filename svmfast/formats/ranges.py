@@ -91,11 +91,11 @@ def read_restored(source: SourceLike, *, memory: int = MEMORY) -> Scaling | Line
 
 def read_scaling(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
     """Read a scaling from svm-scale's range file, or from a model that carries one."""
-    from svmfast.formats.detect import file_kind
+    from svmfast.formats.detect import detect
     from svmfast.formats.model_files import open_model
 
     with open_source(source) as opened:
-        if file_kind(opened.first_words()) not in ("svmfast-model", "libsvm-model"):
+        if detect(opened) in ("data", "empty"):
             return read_ranges(opened, memory=memory)
         scaling = open_model(opened, memory=memory).model.scaling
         if scaling is None:

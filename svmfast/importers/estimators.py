@@ -160,19 +160,12 @@ def _calibrated(estimator: Any, called: str) -> Fitted:
 
     Its probability of the second class is 1 / (1 + exp(a T + b)): the logarithm of the odds is -(a T + b).
     """
-    members = attribute_of_fit(estimator, "calibrated_classifiers_", called)
-    if len(members) != 1:
-        what = f"is an ensemble of {len(members)} calibrated estimators"
-        instead = "fit it with ensemble=False, or import calibrated_classifiers_[0].estimator"
-        raise refused(called, what, instead)
-    (one,) = members
-    alone = "or import the estimator in it, without probabilities"
-    if one.method != "sigmoid" or not hasattr(one.estimator, "decision_function"):
-        what = f"is calibrated by method='{one.method}' of a {type(one.estimator).__name__}"
-        raise refused(called, what, f"fit it with method='sigmoid' of SVC, {alone}")
-    if len(one.calibrators) != 1:
-        what = f"has a sigmoid for each of {len(one.calibrators)} classes, but LIBSVM couples those of pairs"
-        raise refused(called, what, f"fit SVC with probability=True, {alone}")
+    one, *others = attribute_of_fit(estimator, "calibrated_classifiers_", called)
+    score = "decision_function" if hasattr(one.estimator, "decision_function") else "predict_proba"
+    if others or score == "predict_proba" or one.method != "sigmoid" or len(one.calibrators) != 1:
+        what = f"calibrates {score} of {len(others) + 1} estimators by method='{one.method}' in"
+        instead = "expected ensemble=False, method='sigmoid' and two classes, or convert the estimator in it"
+        raise refused(called, f"{what} {len(estimator.classes_)} classes", instead)
     found, (sigmoid,) = _values([one.estimator], called), one.calibrators
     a, b = float(sigmoid.a_), float(sigmoid.b_)
     odds = replace(found, coef=-a * found.coef, intercept=-a * found.intercept - b)

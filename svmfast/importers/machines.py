@@ -193,40 +193,26 @@ def _kernel_ridge(estimator: Any, called: str) -> Fitted:
 
 def _gaussian_process(estimator: Any, called: str) -> Fitted:
     """The mean: a constant, and the kernel's value of each training row, whose columns have scales."""
-    coef, d = attribute_of_fit(estimator, "alpha_", called), estimator.n_features_in_
-    factors = _factors(estimator.kernel_, called)
-    constant = factors.pop(None, 0.0)
-    if len(factors) > 1:
-        raise refused(called, "adds RBF kernels of different length scales", "fit it with one of them")
-    ((length, factor),) = factors.items() or [((1.0,), 0.0)]
-    scale = np.ones(d) / np.array(length)
+    coef, kernel = attribute_of_fit(estimator, "alpha_", called), estimator.kernel_
+    parts, d = _parts(kernel), estimator.n_features_in_
+    rbf = [one for one in parts if type(one).__name__ == "RBF"]  # not Matern, which inherits it
+    known = all(class_among(type(one), ("ConstantKernel", "WhiteKernel")) for one in parts if one not in rbf)
+    if len(rbf) != 1 or not known or class_among(type(rbf[0]), ("RBF",)) is None:
+        what = f"has the kernel {', '.join(type(one).__name__ for one in parts)}"
+        raise refused(called, what, "fit it with one RBF, ConstantKernel and WhiteKernel")
+    scale = np.ones(d) / rbf[0].length_scale
+    # Of different rows, it is linear in the RBF, which is 1 at a distance of 0, and 0 at this one.
+    whole, constant = kernel(np.zeros((1, d)), np.array([np.zeros(d), 1e4 / scale]))[0]
     vectors = Rows.from_dense(estimator.X_train_ * scale)
     coef = _by_outputs(coef, vectors) * np.ravel(estimator._y_train_std)[:, None]
     mean = np.ravel(estimator._y_train_mean) + constant * coef.sum(axis=1)
     front = Front.of(Scaling(np.zeros(d), scale))
-    return Values(Kernel("rbf", 0.5), vectors, coef * factor, mean, front).fitted(called)
+    return Values(Kernel("rbf", 0.5), vectors, coef * (whole - constant), mean, front).fitted(called)
 
 
-def _factors(kernel: Any, called: str) -> dict[Any, float]:
-    """A process's kernel of different rows: the factor of the RBF of each length scale, and of 1 at None."""
-    # Matern inherits RBF, so the class itself counts.
-    kind = type(kernel).__name__ if type(kernel).__module__ == "sklearn.gaussian_process.kernels" else ""
-    if kind == "ConstantKernel":
-        return {None: float(kernel.constant_value)}
-    if kind == "RBF":
-        return {tuple(np.ravel(kernel.length_scale).tolist()): 1.0}
-    if kind == "WhiteKernel":
-        return {}
-    if kind not in ("Sum", "Product"):
-        what = f"has the kernel {type(kernel).__name__}"
-        raise refused(called, what, "fit it with RBF, ConstantKernel and WhiteKernel")
-    first, second = (_factors(one, called) for one in (kernel.k1, kernel.k2))
-    if kind == "Sum":
-        return {one: first.get(one, 0.0) + second.get(one, 0.0) for one in {**first, **second}}
-    if {*first} - {None} and {*second} - {None}:
-        raise refused(called, "multiplies RBF kernels", "fit it with one of them")
-    found = [(one or other, a * b) for one, a in first.items() for other, b in second.items()]
-    return {one: sum(b for other, b in found if other == one) for one, _ in found}
+def _parts(kernel: Any) -> list[Any]:
+    """The terms and factors of a process's kernel."""
+    return [*_parts(kernel.k1), *_parts(kernel.k2)] if hasattr(kernel, "k1") else [kernel]
 
 
 _LINEAR = (

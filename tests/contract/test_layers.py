@@ -39,6 +39,7 @@ BELOW["solvers"] = {*BELOW} - {"models"}
 ABREAST = {"formats", "methods", "evaluation", "exports"}
 BELOW |= {name: {*BELOW} - ABREAST for name in sorted(ABREAST)}
 BELOW["importers"] = {*BELOW["models"], "models"}
+BELOW["formats"].add("importers")
 for upper in ("frontiers", "commands", "dask", "cli"):
     BELOW[upper] = {*BELOW}
 BELOW["sklearn"] = {*BELOW} - {"cli"}
