@@ -45,12 +45,14 @@ def neglected_lines(
     return lines
 
 
-def unknown_features(unknown: int, rows: int, largest_column: int, n_features: int) -> str:
-    """The remark on rows with features that the model does not have."""
+def unknown_features(
+    unknown: int, rows: int, largest_column: int, n_features: int, *, mapped: bool = False
+) -> str:
+    """The remark on rows with features that the model, or its map of rows, does not have."""
     return (
         f"{unknown:,} of {count(rows, 'row')} have features that the model does not have "
         f"(index up to {largest_column + 1}, the model has {n_features}); "
-        "as in LIBSVM they only contribute to a row's norm"
+        + ("they do not count" if mapped else "as in LIBSVM they only contribute to a row's norm")
     )
 
 

@@ -93,6 +93,14 @@ class ExportOptions(Bounded):
         "C: limit on the bytes of constant tables, names of classes included, for example 32k. Exit status "
         "1: the model needs more, and is not written.",
     )
+    data: Any = option(
+        None,
+        RowsFile(role="data"),
+        "C: if a LIBSVM model needs more than `max_flash`, compress it with `metric` auto on these rows, and "
+        "report how many labels differ.",
+        metavar="ROWS",
+        only_with="max_flash",
+    )
 
 
 @takes(ExportOptions)
@@ -139,8 +147,8 @@ def export(
     _check_options(to, asked, ranges=ranges)
     reading, listener = reading or Reading(), listener or Listener()
     given, _ = model_of(model, "the model", listener.note, asked.memory)
-    if reading.unlabelled and asked.test is None:
-        raise OptionError("`unlabelled` is only used with `test`")
+    if reading.unlabelled and asked.test is None and asked.data is None:
+        raise OptionError("`unlabelled` is only used with `test` or `data`")
     return exported(given, to, asked, reading, thread_count(threads), listener, ranges=ranges)
 
 
@@ -152,6 +160,7 @@ def _check_options(to: str, options: ExportOptions, *, ranges: bool) -> None:
         "c": {
             "prefix": options.prefix != "model",
             "max_flash": options.max_flash is not None,
+            "data": options.data is not None,
         },
         "onnx": {"probability": options.probability},
         "libsvm": {"ranges": ranges},
@@ -162,6 +171,8 @@ def _check_options(to: str, options: ExportOptions, *, ranges: bool) -> None:
                 raise OptionError(f"`{name}` is only for `to` {language}")
     if to == "libsvm" and not options.test is options.precision is None:
         raise OptionError("LIBSVM's text has the model's own numbers: no precision, and nothing to `test`")
+    if options.data is not None and (options.max_flash is None or options.precision == "double"):
+        raise OptionError("`data` is only used with `max_flash`, and with `precision` float")
     if not _IDENTIFIER.fullmatch(options.prefix):
         raise OptionError(
             f"`prefix` '{options.prefix}' cannot begin a name; give a letter, then letters, digits, '_'"

@@ -10,6 +10,7 @@ from svmfast.errors import OptionError
 from svmfast.exports.accuracy import Accuracy
 from svmfast.exports.languages import LANGUAGES
 from svmfast.figures import Figures, figure
+from svmfast.methods.compress.report import CompressReport
 
 _NOT_MEASURED = "not, as the model has no vectors and no test rows are given"
 
@@ -26,12 +27,16 @@ class ExportReport(Figures):
     )
     accuracy: Accuracy | None = figure("", default=None, spread=True, optional=True)
     test_rows: int | None = figure("Rows in the file's own test.", default=None)
+    compressed: CompressReport | None = figure(
+        "The report of compress, if the model was compressed for `max_flash`.", default=None, optional=True
+    )
 
     def lines(self) -> list[str]:
         """The figures as text, one per line."""
         if self.arithmetic is None:
             return [f"exported     {self.language}"]
-        out = [
+        out = [] if self.compressed is None else self.compressed.lines()
+        out += [
             f"exported     {self.language}, arithmetic in {self.arithmetic}",
             f"measured     {_NOT_MEASURED if self.accuracy is None else self.accuracy.words()}",
         ]

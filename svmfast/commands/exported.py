@@ -15,11 +15,14 @@ from svmfast.commands.export import ExportOptions
 from svmfast.commands.export_report import Export, ExportReport
 from svmfast.commands.given import rows_of, with_scaling_of
 from svmfast.commands.libsvm_text import libsvm_text
+from svmfast.commands.run import run_method
 from svmfast.errors import NegativeAnswerError, UnsupportedError
 from svmfast.exports.accuracy import Settings, checked_rows, measured
+from svmfast.exports.c import table_bytes
 from svmfast.exports.computation import computation_of
 from svmfast.exports.languages import LANGUAGES
 from svmfast.formats.model_files import identity_of
+from svmfast.methods.registry import method
 from svmfast.models.base import Model
 from svmfast.models.requirements import missing_probability
 from svmfast.models.scaled import with_scaling
@@ -50,6 +53,16 @@ def exported(
         text, beside = libsvm_text(given, ranges=ranges, listener=listener)
         _note_lacks(to, given, chosen, listener)
         return Export(text, ExportReport(language=to, bytes=len(text)), beside)
+    compressed: Any = None
+    limit = chosen.max_flash
+    if limit is not None and chosen.data is not None and (size := table_bytes(given)) > limit:
+        listener.note(f"the tables take {size:,} bytes, more than `max_flash`: the model is compressed")
+        options = {"max_flash": limit, "metric": "auto", "memory": chosen.memory}
+        inputs, read = {"model": given, "data": chosen.data}, {**vars(reading), "scale": None}
+        made = run_method(method("compress"), inputs, options, reading=read, threads=cores, listener=listener)
+        if made.model is None:
+            raise NegativeAnswerError(f"{made.refusal}; {made.advice}")
+        given, compressed = made.model, made.report
     rows, of = _rows(
         chosen.test, DataCheck(given, replace(reading, scale=None), listener), cores, chosen.memory
     )
@@ -70,19 +83,20 @@ def exported(
     names = () if given.scaling is None else given.scaling.feature_names or ()
     names = names if len(names) == computation.n_features else ()  # of all features, or none
     settings = Settings(chosen.prefix, dtype, origin, found, checked, names, chosen.probability)
-    content, table_bytes = language.write(computation, settings)
-    if chosen.max_flash is not None and table_bytes > chosen.max_flash:
+    content, flash = language.write(computation, settings)
+    if limit is not None and flash > limit:
         raise NegativeAnswerError(
-            f"the tables take {table_bytes:,} bytes, more than `max_flash` {chosen.max_flash:,}; "
-            "compress the exact model with `max_flash`, or approximate it"
+            f"the tables take {flash:,} bytes, more than `max_flash` {limit:,}; "
+            "give `data`, rows on which to compress the exact model, or approximate it"
         )
     report = ExportReport(
         language=to,
         arithmetic=arithmetic,
         bytes=len(content),
-        table_bytes=table_bytes,
+        table_bytes=flash,
         accuracy=found,
         test_rows=None if checked is None else len(checked.values),
+        compressed=compressed,
     )
     _note_lacks(to, given, chosen, listener)
     return Export(content, report)

@@ -152,8 +152,9 @@ class PredictionReport(Figures):
         elif self.quality is not None:
             yield from self.quality.neglected_lines(self.class_names)
         if self.largest_column >= self.model.n_features:
+            known, mapped = self.model.n_features, self.model.unscaled.behind_map is not None
             yield unknown_features(
-                self.rows_with_unknown, self.rows, self.largest_column, self.model.n_features
+                self.rows_with_unknown, self.rows, self.largest_column, known, mapped=mapped
             )
         if self.differing_from_vote:
             yield not_the_vote(self.differing_from_vote, self.rows)

@@ -76,6 +76,12 @@ def test_the_extension_of_the_output_decides_the_language(names, language):
         assert language_for(name, None) == language_for(name, language) == language
 
 
+def test_a_model_of_too_many_bytes_is_compressed_on_given_rows(tmp_path):
+    found = report("export", EXACT, "--max-flash", "500", "--data", TEST, "-o", tmp_path / "m.h")
+    assert found["compressed"]["table_bytes"] == found["table_bytes"] <= 500
+    assert found["compressed"]["held_out"]["rows"] > 0
+
+
 # --- LIBSVM's text
 
 

@@ -160,6 +160,8 @@ def test_the_model_of_mapped_rows_predicts_alike_in_libsvms_form(name, count, mo
     for given, made in ((data(f"{first}.test"), "whole"), ("rows", "text")):
         command.ran("predict", "-q", *more, given, made, "ours")
         assert Path("ours").read_bytes() == Path("theirs").read_bytes()
+    Path("wide").write_text("1 99:1\n")
+    assert command.ran("predict", "wide", "whole", "ours").stderr.endswith(b"; they do not count\n")
     assert map_bytes(read_map("text.map")) == Path("text.map").read_bytes()
 
 
