@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -13,7 +14,7 @@ from svmfast.commands.functions import takes
 from svmfast.commands.given import rows_of
 from svmfast.commands.opened_models import opened_models
 from svmfast.commands.predict import PredictionOptions
-from svmfast.errors import OptionError
+from svmfast.errors import EmptyDataError, OptionError
 from svmfast.formats.answers import OutputColumns
 from svmfast.models.answer import Answer, answered
 from svmfast.models.requirements import require
@@ -236,15 +237,13 @@ class Predictor:
         DataFormatError
             The file cannot be read; the output is unchanged.
         """
-        from svmfast.formats.data import stream_data
-
         reading, cores = reading or Reading(), thread_count(threads)
         if reading.scale is not None:
             raise OptionError("`scale` is a property of the Predictor; give it when that is made")
         reading = replace(reading, scale=self.scaling)
         self.output.check(os.fspath(output), keep)
-        with stream_data(data, reading, threads=cores, keep=keep) as stream:
-            return self._predict(stream, os.fspath(output), reading, cores, on_start)
+        with _opened(data, reading, cores, keep) as stream:
+            return self._predict(stream, os.fspath(output), reading, cores, keep, on_start)
 
     def _predict(
         self,
@@ -252,6 +251,7 @@ class Predictor:
         output: str,
         reading: Reading,
         threads: int,
+        keep: Sequence[str],
         on_start: Callable[[], None],
     ) -> PredictionReport:
         """Predict the rows of a stream that applies the predictor's scaling."""
@@ -266,11 +266,18 @@ class Predictor:
         scale_check = ScaleCheck(self.model, scaled=reading.scale is not None)
 
         def checked() -> Iterator[Dataset]:
-            for block in prefetch(stream):
-                if not report.rows:
-                    check.width(stream.path, block.rows, block.columns)
-                scale_check.add(block.rows)
-                yield block
+            try:
+                for block in prefetch(stream):
+                    if not report.rows:
+                        check.width(stream.path, block.rows, block.columns)
+                    scale_check.add(block.rows)
+                    yield block
+            except EmptyDataError:
+                nothing = stream.nothing(keep)
+                if nothing.columns is not None:
+                    check.width(stream.path, nothing.rows, nothing.columns)
+                report.notes.append(f"{stream.path}: there are no rows")
+                yield nothing
 
         answers = self._answers(checked(), report, threads)
         # The first block is read and predicted before the output is opened.
@@ -311,8 +318,20 @@ class Predictor:
         for block in blocks:
             # Scaled rows have the width of the scaling, about whose columns there is no warning.
             named = block.columns is not None and self.scaling is None
-            for start in range(0, len(block), size):
+            for start in range(0, len(block) or 1, size):
                 rows, targets = block.rows[start : start + size], block.labels[start : start + size]
                 found = self._answer(self.model, rows, threads)
                 report.add(rows, targets, found, named=named)
                 yield found, None if block.kept is None else block.kept.slice(start, size)
+
+
+def _opened(data: str | os.PathLike[str], reading: Reading, threads: int, keep: Sequence[str]) -> RowStream:
+    """The rows of an input, which may have none."""
+    from svmfast.formats.data import stream_data
+    from svmfast.formats.source import Source
+    from svmfast.formats.svmlight import DataStream
+
+    try:
+        return stream_data(data, reading, threads=threads, keep=keep)
+    except EmptyDataError as error:  # a table in text without names of columns
+        return DataStream(Source(io.BytesIO(), error.path, owned=True), reading, threads=threads)

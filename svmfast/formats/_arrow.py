@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -43,6 +43,13 @@ def checked(batch: Any, names: Sequence[str]) -> Any:
 def decoded(array: Any) -> Any:
     """An array without a dictionary."""
     return array.dictionary_decode() if pyarrow().types.is_dictionary(array.type) else array
+
+
+def no_rows(types: Mapping[str, Any]) -> Any:
+    """A record batch without rows, of columns by name; a type None is that of strings."""
+    pa = pyarrow()
+    arrays = [decoded(pa.nulls(0, pa.string() if kind is None else kind)) for kind in types.values()]
+    return pa.RecordBatch.from_arrays(arrays, names=list(types))
 
 
 def numbers(array: Any) -> NDArray[Any]:

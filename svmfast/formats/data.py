@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from svmfast.errors import FileAccessError, OptionError
+from svmfast.errors import FileAccessError, InputError, OptionError
 from svmfast.formats.classes import TrainingClasses
 from svmfast.formats.dataset import Dataset, RowStream
 from svmfast.formats.packing import ENDINGS
@@ -29,6 +29,8 @@ _MAGIC: tuple[tuple[bytes, TableKind], ...] = (
     (b"ARROW1", "arrow"),
     (b"\xff\xff\xff\xff", "arrow stream"),
 )
+#: Endings of files that have bytes even if they have no rows.
+_NEVER_EMPTY = (".parquet", ".pq", ".arrow", ".feather", ".ipc", *ENDINGS)
 #: First characters of a line of column names, in a file without the extension .csv.
 _LETTERS = frozenset(b'"_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz')
 #: Maximum length of the line of column names.
@@ -119,9 +121,11 @@ def recognized(source: SourceLike, reading: Reading) -> tuple[Source, TableKind 
         return opened, None
     path = (opened.path or "").lower()
     ending = next((end for end in ENDINGS if path.endswith(end)), "")
-    if path.removesuffix(ending).endswith(_TEXT_TABLES):
-        return opened, "csv"
     try:
+        if path.endswith(_NEVER_EMPTY) and not opened.packing and not opened.peek(1):
+            raise InputError(opened.name, None, "the file is empty", None, "expected a whole file")
+        if path.removesuffix(ending).endswith(_TEXT_TABLES):
+            return opened, "csv"
         kind = _kind_of(opened)
         opened.rewind()
     except BaseException:

@@ -182,6 +182,15 @@ class RowStream(Closing, Iterator[Dataset]):
                 self._check_held(held, memory)
         return as_one_dataset(blocks)
 
+    def nothing(self, keep: Sequence[str] = ()) -> Dataset:
+        """The dataset of an input without rows, for which reading raises EmptyDataError."""
+        kept = None
+        if keep:
+            from svmfast.formats._arrow import no_rows
+
+            kept = no_rows(dict.fromkeys(keep))
+        return Dataset(Rows.empty(0), np.zeros(0), self.path, 0, Notes(), kept=kept)
+
     def _check_held(self, needed: int, memory: int | None) -> None:
         stored = max(self._source.size or 0, self._source.consumed)
         if memory is not None and needed > max(memory, _MOST_EXPANDED * stored):

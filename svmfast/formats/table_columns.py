@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from svmfast.display import fault_of_name, listed
 from svmfast.errors import DataFormatError, NotFiniteCellError, TableError
-from svmfast.formats._arrow import decoded, numbers, pyarrow
+from svmfast.formats._arrow import decoded, no_rows, numbers, pyarrow
 from svmfast.formats.classes import ClassLabels, TrainingClasses
 from svmfast.formats.dataset import Dataset, Notes
 from svmfast.options import Reading
@@ -155,6 +155,12 @@ class TableColumns:
             plain = [decoded(_column(batch, name)) for name in self.keep]
             kept = pyarrow().RecordBatch.from_arrays(plain, names=list(self.keep))
         return Dataset(rows, labels, self._path, line, Notes(), kept=kept, columns=self.features)
+
+    def nothing(self) -> Dataset:
+        """The dataset of a table without rows."""
+        kept = no_rows({name: self._schema.field(name).type for name in self.keep}) if self.keep else None
+        rows = Rows.empty(len(self.features))
+        return Dataset(rows, np.zeros(0), self._path, 0, Notes(), kept=kept, columns=self.features)
 
     def _rows(self, batch: Any, first_row: int) -> Rows:
         arrays = [self._feature(batch, place, first_row) for place in range(len(self.features))]

@@ -126,6 +126,8 @@ class TableStream(RowStream):
         others = {name: pa.bool_() for name in switches} | {name: pa.string() for name in words}
         schema = pa.schema([(name, others.get(name, pa.float64())) for name in names])
         self._find_columns(schema, 2 if header else 1)
+        if header and not self._source.peek_line(_CSV_BLOCK).endswith(b"\n"):
+            return iter(())  # pyarrow does not skip a line without an end
         return iter(
             text.open_csv(
                 self._sequential(),
@@ -156,6 +158,8 @@ class TableStream(RowStream):
         following = self._source.peek_line(_CSV_BLOCK, len(line))
         lines = line.removeprefix(b"\xef\xbb\xbf"), following
         first, second = (one.rstrip(b"\r\n").decode("utf-8", "replace") for one in lines)
+        if not first.strip() and following:
+            raise DataFormatError(self.path, 1, "the line is blank", None, "expected the names of columns")
         if not first.strip():
             raise EmptyDataError(self.path, None, "there are no rows", None, "expected column names")
         separator = max("\t,;", key=first.count)
@@ -208,6 +212,10 @@ class TableStream(RowStream):
     def means(self) -> np.ndarray[Any, np.dtype[np.float64]]:
         """The mean of each feature over the values that are not missing, of all remaining rows."""
         return self.columns.means(iter(self._next_batch, None))
+
+    def nothing(self, keep: Sequence[str] = ()) -> Dataset:
+        """The dataset of a table without rows, with the types of its columns."""
+        return self.columns.nothing()
 
     def _next_batch(self) -> Any:
         with self._reporting():

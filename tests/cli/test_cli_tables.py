@@ -87,6 +87,28 @@ def test_selected_columns(tmp_path):
     assert read(out).schema.types == [pa.float64()]
 
 
+@pytest.mark.parametrize("name", ["none", "comments", "none.csv", "names.csv", "none.parquet", "-"])
+def test_an_input_without_rows_has_an_output_without_rows(name, tmp_path):
+    columns, path = {**columns_of("iris.test"), "id": pa.array(["a"] * 50)}, tmp_path / name
+    path.write_text({"comments": "# a\n", "names.csv": ",".join(columns)}.get(name, ""))
+    kept = ("--keep", "id") if "." in name else ()
+    if path.suffix == ".parquet":
+        assert ran("predict", path, IRIS, status=2).stderr.endswith(
+            b"the file is empty; expected a whole file\n"
+        )
+        write(path, pa.table(columns)[:0])
+    words = ("predict", "-q", "-b", "1", *kept, "-" if name == "-" else path, IRIS)
+    done = ran(*words, tmp_path / "out.parquet")
+    assert (done.stdout, done.stderr) == (b"", b"")
+    found = read(tmp_path / "out.parquet")
+    assert (len(found), found.column_names[:1], found.column_names[4:]) == (0, ["label"], [*kept[1:]])
+    assert found.schema.types == [pa.int64(), *[pa.float64()] * 3, *[pa.string()] * len(kept[1:])]
+    told = report("predict", *words[2:], tmp_path / "out.csv")
+    assert (told["rows"], told["accuracy"]) == (0, None)
+    assert f"{words[-2]}: there are no rows" in told["notes"]
+    assert kept or ran(*words).stdout == b"labels 2 3 1\n"
+
+
 def test_a_wider_table(tmp_path):
     path = write(tmp_path / "iris.parquet", {**columns_of("iris.test"), "more": np.ones(50)})
     lines = ran("predict", path, IRIS, tmp_path / "out").stderr.decode().splitlines()
