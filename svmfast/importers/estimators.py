@@ -13,7 +13,7 @@ from svmfast.importers.attributes import attribute_of_fit, class_among, refused
 from svmfast.importers.machines import Fitted, Values, expansion, machine_of
 from svmfast.importers.steps import Front, Landmarks, flat, front_of, step_of
 from svmfast.models.base import Model
-from svmfast.models.expansion import KernelExpansion
+from svmfast.models.expansion import KernelExpansion, VectorModel
 from svmfast.models.mapped import MappedModel
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling, identity
@@ -47,7 +47,7 @@ def _behind(model: Model, front: Front, called: str) -> tuple[Model, Scaling]:
     used = front.columns[order]
     if len(used) == d and front.matrix is None and np.array_equal(order, used):
         return model, scaling
-    if not isinstance(model, KernelExpansion):
+    if not isinstance(model, VectorModel):
         raise refused(called, f"is a {model.kind} model, but the steps before it select or mix columns")
     if len(used) < d:
         if scaling.clip is not None and not scaling.clip[0] <= 0 <= scaling.clip[1]:
@@ -110,7 +110,7 @@ def _pipeline(pipeline: Any, called: str) -> Fitted:
 def _after_kernel(found: Fitted, step: Landmarks, called: str) -> Fitted:
     """A linear function of the kernel's values is an expansion."""
     model, m = found.model, len(step.matrix)
-    if not isinstance(model, KernelExpansion) or model.kernel.kind != "linear":
+    if not isinstance(model, VectorModel) or model.kernel.kind != "linear":
         raise refused(called, "has a kernel of its own after the kernel of the step before")
     if len(model.sv_coef) != model.head.n_functions or model.head.svm_type == "one_class":
         raise refused(called, "decides between pairs of classes by linear functions", "fit LinearSVC")

@@ -21,10 +21,11 @@ from svmfast.importers.attributes import (
 from svmfast.importers.steps import Front
 from svmfast.kernels import Kernel
 from svmfast.models.base import Model
-from svmfast.models.expansion import KernelExpansion
+from svmfast.models.expansion import KernelExpansion, VectorModel
 from svmfast.models.head import Head
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling, identity
+from svmfast.models.scores import ScoreModel
 from svmfast.rows import FloatArray, Rows
 from svmfast.sparse import is_sparse
 
@@ -69,13 +70,12 @@ class Values:
             if len(coef) > 1:
                 raise refused(called, f"predicts {len(coef)} values a row", "fit one estimator for each")
             head = Head("epsilon_svr")
-        elif len(classes) > 2:
-            raise refused(called, f"has {len(classes)} classes, each with a value", "fit SVC")
         else:
-            labels, names = labels_of(classes)
-            names = None if names is None else names[::-sign]
-            one = (np.array([-1.0]), np.array([0.0])) if sigmoid else (None, None)
-            head = Head("c_svc", labels[::-sign].copy(), *one)
+            (labels, names), several = labels_of(classes), len(classes) > 2
+            order = slice(None, None, 1 if several else -sign)
+            names = None if names is None else names[order]
+            a, b = (np.array([-1.0]), np.array([0.0])) if sigmoid and not several else (None, None)
+            head = Head("c_svc", labels[order].copy(), a, b, one_vs_rest=several)
         model = expansion(head, self.kernel, self.vectors, sign * coef, 0.0 - sign * self.intercept, called)
         front = self.front or Front.of(identity(self.vectors.n_columns))
         return Fitted(model, front, names, names is not None and are_boolean(classes))
@@ -83,9 +83,11 @@ class Values:
 
 def expansion(
     head: Head, kernel: Kernel, vectors: Rows, coef: FloatArray, rho: FloatArray, called: str
-) -> KernelExpansion:
+) -> VectorModel:
     """The expansion with these coefficients of each function, without the vectors that have none."""
     kept, counts = np.flatnonzero((coef != 0).any(axis=0)), None
+    if head.one_vs_rest:
+        return _checked(ScoreModel(head, kernel, vectors.take(kept), coef[:, kept], rho), called)
     if head.is_classifier:  # as in LIBSVM, the vectors for the first class come first
         kept = kept[np.argsort(coef[0, kept] < 0, kind="stable")]
         first = int(np.count_nonzero(coef[0, kept] > 0))
@@ -93,7 +95,7 @@ def expansion(
     return _checked(KernelExpansion(head, kernel, vectors.take(kept), coef[:, kept], rho, counts), called)
 
 
-def _checked(model: KernelExpansion, called: str) -> KernelExpansion:
+def _checked(model: VectorModel, called: str) -> VectorModel:
     """Refuse numbers that are not finite: attributes may have been changed, or come from a file."""
     head, kernel = model.head, model.kernel
     numbers = (model.sv_coef, model.rho, head.prob_a, head.prob_b, kernel.gamma, kernel.coef0)
