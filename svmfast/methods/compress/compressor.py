@@ -9,7 +9,7 @@ used before, measures the difference between the result and the exact model.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -249,7 +249,7 @@ class Compressor:
         else:
             moved = {start: self._moved(one, most - spent, progress) for start, one in kept.items()}
             kept = {start: one.reduced for start, one in moved.items()}
-            best = self._best(kept)
+            best = self._best(kept, self._labels_changed)
             how = {"method": "reduced set", "stopped": moved[best].stopped}
             how["iterations"] = spent + moved[best].iterations
             sized = self.options.max_bytes or self.options.max_flash
@@ -306,8 +306,11 @@ class Compressor:
         starts = dict(enumerate(self._start(start, sizes, metric) for metric in metrics))
         return starts[self._best(starts)]
 
-    def _best(self, found: Mapping[K, ReducedSet]) -> K:
-        errors = [self._choosing_error(one) for one in found.values()] if len(found) > 1 else [0.0]
+    def _best(
+        self, found: Mapping[K, ReducedSet], error_of: Callable[[ReducedSet], float] | None = None
+    ) -> K:
+        measure = error_of or self._choosing_error
+        errors = [measure(one) for one in found.values()] if len(found) > 1 else [0.0]
         return list(found)[int(np.nan_to_num(errors, nan=np.inf).argmin())]
 
     def _start_names(self) -> list[str]:
@@ -333,6 +336,15 @@ class Compressor:
         squared = r * r
         share = np.divide(squared, squared + f * f, out=np.zeros_like(r), where=r != 0)
         return float(np.average(share.mean(axis=1), weights=self.choosing.times))
+
+    def _labels_changed(self, reduced: ReducedSet) -> float:
+        """The share of the rows for choices on which a pair of the winner changes its side.
+
+        Scores have larger errors than pairs where these do not matter: far from the boundary.
+        """
+        changed = (self.choose.decisions(reduced) > 0) != (self.choose.values > 0)
+        times = self.choosing.times
+        return float(np.sum(changed.any(axis=1) * times) / max(1.0, float(np.sum(times))))
 
     def _start(self, start: Start, sizes: NDArray[np.int64], metric: Metric | None) -> ReducedSet:
         options, kernel, sv, width = self.options, self.model.kernel, self.split.sv, self.split.width
