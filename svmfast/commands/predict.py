@@ -39,7 +39,7 @@ from svmfast.commands import listed
 from svmfast.commands.functions import takes
 from svmfast.errors import OptionError
 from svmfast.options import Bounded, Reading, argument, made, option, options_of
-from svmfast.values import InputFile, ModelFile, Names, OnOff, OutputFile, Real, Switch, Text, is_path
+from svmfast.values import Choice, InputFile, ModelFile, Names, OnOff, OutputFile, Real, Switch, Text, is_path
 
 if TYPE_CHECKING:
     import os
@@ -106,6 +106,14 @@ class PredictionOptions(AnswerOptions):
         "Write the names of the classes in place of their labels, or never (default: in tables, if the model "
         "has names).",
         "--names/--no-names",
+    )
+
+    on_null: str = option(
+        "refuse",
+        Choice("refuse", "skip", "keep"),
+        "What to do with rows of a table that lack a feature (empty field, null, nan) for which neither "
+        "`missing` nor the model has a value: refuse the file, leave the row out of the output, or write "
+        "nulls for it (OUTPUT must be a table). The report counts these rows; the exit status is 0.",
     )
 
     @property

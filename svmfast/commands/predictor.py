@@ -9,19 +9,22 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from svmfast.commands.data_check import IN_MEMORY, ColumnOrder, DataCheck
 from svmfast.commands.functions import takes
 from svmfast.commands.given import rows_of
 from svmfast.commands.opened_models import opened_models
 from svmfast.commands.predict import PredictionOptions
 from svmfast.errors import EmptyDataError, OptionError
+from svmfast.formats._arrow import pyarrow
 from svmfast.formats.answers import OutputColumns
 from svmfast.models.answer import Answer, answered
 from svmfast.models.requirements import require
 from svmfast.models.scaled import with_scaling
 from svmfast.options import Reading, made
 from svmfast.progress import Listener
-from svmfast.rows import Rows
+from svmfast.rows import BoolArray, Rows
 from svmfast.threads import prefetch, thread_count
 
 if TYPE_CHECKING:
@@ -88,7 +91,8 @@ class Predictor:
         self._reading = Reading(scale=self.scaling)
         self._options = replace(asked, exact=None)  # it is open, and would be pickled twice
         self.class_names = None if self.scaling is None else self.scaling.names_of_labels
-        self.output = OutputColumns(self.model.head, self.class_names, asked.names, asked.columns)
+        nulls = asked.on_null == "keep"
+        self.output = OutputColumns(self.model.head, self.class_names, asked.names, asked.columns, nulls)
         self._check_options()
         require(self.model, asked.columns, exact=self.exact, tolerance=asked.tolerance)
         #: The model for rows as read.
@@ -242,7 +246,7 @@ class Predictor:
             raise OptionError("`scale` is a property of the Predictor; give it when that is made")
         reading = replace(reading, scale=self.scaling)
         self.output.check(os.fspath(output), keep)
-        with _opened(data, reading, cores, keep) as stream:
+        with _opened(data, reading, cores, keep, self._options.on_null != "refuse") as stream:
             return self._predict(stream, os.fspath(output), reading, cores, keep, on_start)
 
     def _predict(
@@ -268,9 +272,9 @@ class Predictor:
         def checked() -> Iterator[Dataset]:
             try:
                 for block in prefetch(stream):
-                    if not report.rows:
+                    if not report.rows and not report.rows_without_feature:
                         check.width(stream.path, block.rows, block.columns)
-                    scale_check.add(block.rows)
+                    scale_check.add(block.rows if block.missing is None else block.rows.take(~block.missing))
                     yield block
             except EmptyDataError:
                 nothing = stream.nothing(keep)
@@ -285,8 +289,8 @@ class Predictor:
         on_start()
         with write_atomic(output) as out:
             writer = self.output.writer(out, output)
-            for found, kept in chain([begun], answers):
-                writer.write(found, kept)
+            for found, kept, missing in chain([begun], answers):
+                writer.write(found, kept, missing)
                 self.listener.progress(stream.bytes_read, stream.bytes_total, "predict")
             writer.finish()
         report.notes += [f"{stream.path}: {note}" for note in stream.notes.messages()]
@@ -309,8 +313,8 @@ class Predictor:
 
     def _answers(
         self, blocks: Iterable[Dataset], report: PredictionReport, threads: int
-    ) -> Iterator[tuple[Answer, Any]]:
-        """Yield the answers for the rows of each block, with the kept columns of these rows."""
+    ) -> Iterator[tuple[Answer, Any, BoolArray | None]]:
+        """Yield the answers for the rows of each block, the kept columns, and which rows are nulls."""
         head = self.model.head
         # The coupling of probabilities needs a k x k matrix per row.
         cells_a_row = 1 + head.n_functions + (head.n_classes**2 if self._options.probability else 0)
@@ -320,18 +324,27 @@ class Predictor:
             named = block.columns is not None and self.scaling is None
             for start in range(0, len(block) or 1, size):
                 rows, targets = block.rows[start : start + size], block.labels[start : start + size]
+                kept = None if block.kept is None else block.kept.slice(start, size)
+                missing = None if block.missing is None else block.missing[start : start + size]
+                if missing is not None and missing.any():
+                    rows, targets = rows.take(~missing), targets[~missing]
+                    report.rows_without_feature += int(missing.sum())
+                    if kept is not None and not self.output.nulls:
+                        kept = kept.take(pyarrow().array(np.flatnonzero(~missing)))
                 found = self._answer(self.model, rows, threads)
                 report.add(rows, targets, found, named=named)
-                yield found, None if block.kept is None else block.kept.slice(start, size)
+                yield found, kept, missing if self.output.nulls else None
 
 
-def _opened(data: str | os.PathLike[str], reading: Reading, threads: int, keep: Sequence[str]) -> RowStream:
+def _opened(
+    data: str | os.PathLike[str], reading: Reading, threads: int, keep: Sequence[str], nulls: bool
+) -> RowStream:
     """The rows of an input, which may have none."""
     from svmfast.formats.data import stream_data
     from svmfast.formats.source import Source
     from svmfast.formats.svmlight import DataStream
 
     try:
-        return stream_data(data, reading, threads=threads, keep=keep)
+        return stream_data(data, reading, threads=threads, keep=keep, nulls=nulls)
     except EmptyDataError as error:  # a table in text without names of columns
         return DataStream(Source(io.BytesIO(), error.path, owned=True), reading, threads=threads)

@@ -24,6 +24,7 @@ _SUMS = (
     "certified",
     "outside",
     "rows_with_unknown",
+    "rows_without_feature",
     "differing_from_vote",
 )
 
@@ -78,6 +79,11 @@ class PredictionReport(Figures):
     )
     rows_with_unknown: int = figure(
         "Rows with features that the model does not know.", key="rows_with_unknown_features", default=0
+    )
+    rows_without_feature: int = figure(
+        "Rows that lack a feature and are not predicted (`on_null`).",
+        key="rows_with_missing_features",
+        default=0,
     )
     differing_from_vote: int = figure(
         "Rows whose most probable label differs from the winner of the vote.", default=0
@@ -145,6 +151,9 @@ class PredictionReport(Figures):
         """Yield remarks that svm-predict does not make."""
         rows = count(self.rows, "row")
         yield from self.notes
+        if self.rows_without_feature:
+            total = count(self.rows + self.rows_without_feature, "row")
+            yield f"{self.rows_without_feature:,} of {total} lack a feature and have no prediction"
         if not self.rows:
             return
         if not self.labelled:

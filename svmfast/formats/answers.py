@@ -16,7 +16,7 @@ from svmfast.formats.target import Writer
 from svmfast.models.answer import Answer, name_places
 from svmfast.models.head import Head
 from svmfast.models.requirements import LABELS, Columns
-from svmfast.rows import FloatArray
+from svmfast.rows import BoolArray, FloatArray
 
 TableForm = Literal["parquet", "arrow", "csv", "tsv"]
 
@@ -74,13 +74,14 @@ class OutputColumns:
     """The columns of the outputs of one predictor, which are as for :class:`svmfast.Predictor`.
 
     `class_names` has the name of each label, if the model has names; `names` writes them in place of labels,
-    None in tables only.
+    None in tables only. `nulls`: rows may be without a prediction.
     """
 
     head: Head = field(repr=False)
     class_names: Mapping[float, str] | None
     names: bool | None = None
     columns: Columns = LABELS
+    nulls: bool = False
 
     def __post_init__(self) -> None:
         if self.names and self.class_names is None:
@@ -95,9 +96,9 @@ class OutputColumns:
         `many`: the name is an input's name with a suffix.
         """
         form, names = table_form(output), self.names_for(output)
-        if keep and form is None:
-            add = "; add `suffix` .parquet" if many else ""
-            raise OptionError(f"`keep` needs an output that is a table: .parquet, .arrow, .csv or .tsv{add}")
+        if form is None and (keep or self.nulls):
+            what, add = "`keep`" if keep else "`on_null` keep", "; add `suffix` .parquet" if many else ""
+            raise OptionError(f"{what} needs an output that is a table: .parquet, .arrow, .csv or .tsv{add}")
         own = {"label", "inside", "certified", "error_bound"}
         own.update(pair_names(self.head, names) if keep else (), _probabilities(self.head, names))
         for name in keep:
@@ -258,8 +259,8 @@ class TextAnswers:
             self._labels = (1.0, -1.0) if head.labels is None else head.labels.tolist()
         out.write(output.header(self._names))
 
-    def write(self, found: Answer, kept: Any = None) -> None:
-        """Append lines."""
+    def write(self, found: Answer, kept: Any = None, missing: BoolArray | None = None) -> None:
+        """Append lines; text has no columns to keep, and no nulls."""
         self._out.write(lines(found, self._columns, labels=self._labels, class_names=self._names))
         self._out.flush()
 
@@ -280,8 +281,8 @@ class TableAnswers:
         self._outcomes = _probabilities(self._head, names) if output.columns.probability else []
         self._table = TableOutput(out, form)
 
-    def write(self, found: Answer, kept: Any = None) -> None:
-        """Append rows."""
+    def write(self, found: Answer, kept: Any = None, missing: BoolArray | None = None) -> None:
+        """Append rows, of nulls for those that are missing in the answer."""
         predicted = found.predicted
         label: Any = predicted if self._head.is_regression else predicted.astype(np.int64)
         if self._names is not None:
@@ -295,7 +296,7 @@ class TableAnswers:
             columns["inside"] = found.inside
         if self._certify and found.error_bounds is not None:
             columns |= {"certified": found.certified, "error_bound": found.error_bounds}
-        self._table.write(columns, len(predicted), kept)
+        self._table.write(columns, len(predicted), kept, missing)
 
     def finish(self) -> None:
         """Write the remaining rows, and the end of the table."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from svmfast.errors import FileAccessError, InputError, OptionError
 from svmfast.formats.classes import TrainingClasses
@@ -46,22 +46,23 @@ def stream_data(
     chunk_bytes: int = CHUNK_BYTES,
     labels: bool = True,
     classes: TrainingClasses | None = None,
+    nulls: bool = False,
 ) -> RowStream:
     """Read rows block by block, in bounded memory.
 
     `keep` names the columns of a table to keep with the rows (``Dataset.kept``). `chunk_bytes` is about the
     number of bytes of text per dataset. Without `labels` those of a table are not read; of LIBSVM's text they
     always are. `classes` accepts names of classes as the labels of a table, and gets them; the datasets then
-    have provisional labels. LIBSVM's text has no column names, so options that name columns are refused.
+    have provisional labels. `nulls` marks rows of a table that lack a feature (``Dataset.missing``); without
+    it they are refused. LIBSVM's text has no column names, so options that name columns are refused.
     """
     opened, kind = recognized(source, reading)
     try:
         if kind is not None:
             from svmfast.formats.tables import TableStream
 
-            return TableStream(
-                opened, kind, reading, threads=threads, keep=keep, labels=labels, classes=classes
-            )
+            how: dict[str, Any] = {"labels": labels, "classes": classes, "nulls": nulls}
+            return TableStream(opened, kind, reading, threads=threads, keep=keep, **how)
         if reading.missing is not None:
             raise OptionError("`missing` is for tables; in LIBSVM's text a feature that is left out is 0")
         given = {"label": reading.label, "features": reading.features, "exclude": reading.exclude}

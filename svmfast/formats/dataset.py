@@ -20,7 +20,7 @@ from svmfast.formats.ranges import read_scaling
 from svmfast.formats.source import Closing, SourceLike, open_source
 from svmfast.models.scaling import Scaling
 from svmfast.options import MEMORY, Reading
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import BoolArray, FloatArray, Rows
 
 #: Rows may take this many times the memory of the input that they are read from.
 _MOST_EXPANDED = 100
@@ -76,6 +76,8 @@ class Dataset:
         The columns of a table to keep, for the same rows.
     columns : tuple of str or None
         The names of a table's features.
+    missing : (n,) bool or None
+        The rows of a table that lack a feature, which is 0 here; None if such rows are refused.
     """
 
     rows: Rows
@@ -85,6 +87,7 @@ class Dataset:
     notes: Notes
     kept: Any = None
     columns: tuple[str, ...] | None = None
+    missing: BoolArray | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -108,7 +111,8 @@ class Dataset:
                 rows = scaling.apply(self.rows[part], first=first + part.start)
                 labels = scaling.apply_labels(self.labels[part])
             kept = None if self.kept is None else self.kept.slice(part.start, len(rows))
-            one = replace(self, rows=rows, labels=labels, kept=kept)
+            missing = None if self.missing is None else self.missing[part]
+            one = replace(self, rows=rows, labels=labels, kept=kept, missing=missing)
             yield one if part.start == 0 else replace(one, first_line=0, notes=Notes())
 
 

@@ -31,7 +31,8 @@ class TableColumns:
     `names` are those of a model's features, `keep` the columns to copy to the output, `left_out` columns that
     are not features, such as the index of pandas. `first_line` is the line number of the first row, for text.
     Unless `labels` are needed, their column is not read, and it may be missing if the features are named.
-    `classes` makes labels for names of classes that no model names yet.
+    `classes` makes labels for names of classes that no model names yet. Rows that lack a feature are refused,
+    or with `nulls` marked (``Dataset.missing``).
     """
 
     def __init__(
@@ -46,8 +47,9 @@ class TableColumns:
         left_out: Sequence[str] = (),
         labels: bool = True,
         classes: TrainingClasses | None = None,
+        nulls: bool = False,
     ) -> None:
-        self._path, self._first_line = path, first_line
+        self._path, self._first_line, self._nulls = path, first_line, nulls
         self._schema, self.keep = schema, tuple(keep)
         #: Number of columns of each name.
         self._number = Counter(schema.names)
@@ -141,7 +143,8 @@ class TableColumns:
     def dataset(self, batch: Any, first_row: int) -> Dataset:
         """The rows of a record batch; an error names the column, and the row, counted from 1."""
         n = batch.num_rows
-        rows = self._rows(batch, first_row)
+        missing = np.zeros(n, dtype=np.bool_) if self._nulls else None
+        rows = self._rows(batch, first_row, missing)
         labels = np.full(n, np.nan)
         if self.label is not None:
             labels = self._labels(batch, self.label, first_row)
@@ -154,7 +157,7 @@ class TableColumns:
             # An Arrow file has one dictionary per column, but each batch may have its own.
             plain = [decoded(_column(batch, name)) for name in self.keep]
             kept = pyarrow().RecordBatch.from_arrays(plain, names=list(self.keep))
-        return Dataset(rows, labels, self._path, line, Notes(), kept=kept, columns=self.features)
+        return Dataset(rows, labels, self._path, line, Notes(), kept, self.features, missing)
 
     def nothing(self) -> Dataset:
         """The dataset of a table without rows."""
@@ -162,8 +165,9 @@ class TableColumns:
         rows = Rows.empty(len(self.features))
         return Dataset(rows, np.zeros(0), self._path, 0, Notes(), kept=kept, columns=self.features)
 
-    def _rows(self, batch: Any, first_row: int) -> Rows:
-        arrays = [self._feature(batch, place, first_row) for place in range(len(self.features))]
+    def _rows(self, batch: Any, first_row: int, missing: BoolArray | None) -> Rows:
+        """The features, as zeros where they are missing; these rows are marked in `missing`."""
+        arrays = [self._feature(batch, place, first_row, missing) for place in range(len(self.features))]
         parts = [Rows.empty(len(arrays))]
         step = max(1, _DENSE_VALUES // len(arrays))
         for first in range(0, batch.num_rows, step):
@@ -213,12 +217,14 @@ class TableColumns:
             self._refuse_missing(array.is_null(), name, first_row)
         return numbers(array)
 
-    def _feature(self, batch: Any, place: int, first_row: int) -> NDArray[Any]:
+    def _feature(self, batch: Any, place: int, first_row: int, missing: BoolArray | None) -> NDArray[Any]:
         name, instead = self.features[place], self._instead[place]
-        if instead is None:
+        if instead is None and missing is None:
             return self._numbers(batch, name, first_row)
         values, absent = _present(batch, name)
-        return np.where(absent, instead, values.astype(np.float64)) if absent.any() else values
+        if instead is None and missing is not None:
+            missing |= absent
+        return np.where(absent, instead or 0.0, values.astype(np.float64)) if absent.any() else values
 
     def means(self, batches: Iterable[Any]) -> FloatArray:
         """The mean of each feature over the values that are not missing; one without is an error."""

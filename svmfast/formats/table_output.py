@@ -10,7 +10,7 @@ import numpy as np
 
 from svmfast.formats._arrow import pyarrow
 from svmfast.formats.target import Writer
-from svmfast.rows import IntArray
+from svmfast.rows import BoolArray, IntArray
 
 #: Rows per row group or record batch. Independent of the input's blocks, so equal rows give identical bytes.
 GROUP_ROWS = 1 << 17
@@ -28,13 +28,21 @@ class TableOutput:
         self._waiting: list[Any] = []
         self._rows = self._bytes = 0
 
-    def write(self, columns: Mapping[str, Any], n: int, kept: Any = None) -> None:
-        """Append n rows of columns by name, None a column of missing values, and of the columns to keep."""
+    def write(
+        self, columns: Mapping[str, Any], n: int, kept: Any = None, missing: BoolArray | None = None
+    ) -> None:
+        """Append n rows of columns by name, None a column of nulls, and of the columns to keep.
+
+        Rows that are `missing` are not among the n, and get nulls.
+        """
         pa = self._pa
         arrays = {
             name: pa.nulls(n, pa.bool_()) if one is None else self._array(one)
             for name, one in columns.items()
         }
+        if missing is not None:
+            places = pa.array(np.cumsum(~missing) - 1, mask=missing)
+            arrays = {name: one.take(places) for name, one in arrays.items()}
         if kept is not None:
             arrays |= dict(zip(kept.schema.names, kept.columns, strict=True))
         batch = pa.table(arrays)

@@ -40,8 +40,8 @@ _CSV_WIDTH = re.compile(r"CSV parse error: Row #(\d+): Expected (\d+) columns, g
 class TableStream(RowStream):
     """The datasets of a table, in order.
 
-    The results do not depend on the threads. `keep` are columns to keep with the rows; `labels` and `classes`
-    as for :class:`TableColumns`.
+    The results do not depend on the threads. `keep` are columns to keep with the rows; `labels`, `classes`
+    and `nulls` as for :class:`TableColumns`.
     """
 
     columns: TableColumns
@@ -56,11 +56,12 @@ class TableStream(RowStream):
         keep: Sequence[str] = (),
         labels: bool = True,
         classes: TrainingClasses | None = None,
+        nulls: bool = False,
     ) -> None:
         self._pa = pyarrow()
         super().__init__(source, reading)
         self._threads, self._keep = threads, keep
-        self._labels, self._classes = labels, classes
+        self._labels, self._classes, self._nulls = labels, classes, nulls
         self._names = self._reading.names
         self._done = self._total = 0
         self._batch: Any = None
@@ -184,6 +185,7 @@ class TableStream(RowStream):
             left_out=pandas_index(schema),
             labels=self._labels,
             classes=self._classes,
+            nulls=self._nulls,
         )
         found, wanted = len(self.columns.features), 0 if self._scaling is None else len(self._scaling)
         if found < wanted:

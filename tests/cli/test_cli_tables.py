@@ -87,6 +87,32 @@ def test_selected_columns(tmp_path):
     assert read(out).schema.types == [pa.float64()]
 
 
+@pytest.mark.parametrize("how", ["skip", "keep"])
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_rows_that_lack_a_feature(form, how, tmp_path):
+    """A slow twin: the lines of text, row by row."""
+    columns, chance = columns_of("photos.test"), np.random.default_rng(3)
+    labels, ids, features = columns["label"], pa.array([f"id {i}" for i in range(4000)]), [*columns][1:]
+    gap = np.where(chance.random(4000) < 0.3, chance.integers(0, len(features), 4000), -1)
+    gap[300:700] = 0  # whole groups of rows, too
+    columns |= {one: pa.array(columns[one], mask=gap == place) for place, one in enumerate(features)}
+    path = tmp_path / f"rows.{form}"
+    write(path, {**columns, "id": ids}, **({"row_group_size": 150} if form == "parquet" else {}))
+    words = ("--features", ",".join(features), "--keep", "id", "--decision-values", path, EXACT)
+    out = tmp_path / "out.parquet"
+    told = report("predict", "--on-null", how, *words, out)
+    lines = ran("predict", "-q", "--decision-values", TEST, EXACT, "-").stdout.decode().split("\n")[1:-1]
+    rows = [(*map(float, line.split()), name) for line, name in zip(lines, ids.to_pylist(), strict=True)]
+    expected = [row if gap[i] < 0 else (None, None, row[2]) for i, row in enumerate(rows)]
+    expected = [row for row in expected if how == "keep" or row[0] is not None]
+    assert list(zip(*(one.to_pylist() for one in read(out).columns), strict=True)) == expected
+    assert (told["rows"], told["rows_with_missing_features"]) == (sum(gap < 0), sum(gap >= 0))
+    assert told["correct"] == sum(rows[i][0] == labels[i] for i in np.flatnonzero(gap < 0))
+    ran("predict", "-q", "-j", "1", "--on-null", how, *words, tmp_path / "again.parquet")
+    assert (tmp_path / "again.parquet").read_bytes() == out.read_bytes()
+    assert b"there is no value" in ran("predict", *words, tmp_path / "x.csv", status=2).stderr
+
+
 @pytest.mark.parametrize("name", ["none", "comments", "none.csv", "names.csv", "none.parquet", "-"])
 def test_an_input_without_rows_has_an_output_without_rows(name, tmp_path):
     columns, path = {**columns_of("iris.test"), "id": pa.array(["a"] * 50)}, tmp_path / name
