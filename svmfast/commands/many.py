@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -99,6 +100,8 @@ def predict_files(
     ----------
     model : Model or path
     data : iterable of path
+        A folder stands for its files, and a pattern such as ``in/*.csv`` or ``in/**/*.csv``, if no file has
+        that name, for those it matches, sorted. Hidden files and outputs of this run are left out.
     folder : path
         Created if it does not exist.
     {options}
@@ -131,7 +134,12 @@ def predict_files(
         raise OptionError(f"`dask` is '{how.dask}'; expected a scheduler's address, or local:N")
     predictor = Predictor(model, listener=listener, scale=reading.scale, **vars(predicting))
     reading = replace(reading, scale=None)
-    jobs = planned(paths, folder, SUFFIX if how.suffix is None else how.suffix, how.relative_to)
+    named = (folder, SUFFIX if how.suffix is None else how.suffix, how.relative_to)
+    paths, outputs = expanded(paths, *named)
+    if outputs:
+        what = f"{count(outputs, 'file')} in the folders and patterns of DATA left out"
+        listener.note(f"{what}: outputs of other files")
+    jobs = planned(paths, *named)
     total = predictor.report(labelled=not reading.unlabelled)
     # Before anything is read: outputs with the same extension have the same faults.
     for output in {os.path.splitext(job.output)[1]: job.output for job in jobs}.values():
@@ -160,6 +168,32 @@ def predict_files(
     statuses = [job.status for job in jobs]
     counts = (statuses.count("predicted"), statuses.count("skipped"), statuses.count("failed"))
     return FilesReport(total, *counts, files=jobs)
+
+
+def expanded(data: Sequence[str], folder: str, suffix: str, relative_to: str | None) -> tuple[list[str], int]:
+    """The inputs, with the files of folders and patterns in their place; one without files stays as it is.
+
+    Of these, outputs of others are left out; their number is returned too.
+    """
+    found: list[tuple[str, bool]] = []
+    for path in data:
+        inside = os.path.join(glob.escape(path), "*") if os.path.isdir(path) else path
+        matches = sorted(filter(os.path.isfile, glob.glob(inside, recursive=True))) if _many(path) else []
+        found += [(one, True) for one in matches] or [(path.rstrip(os.sep) or path, False)]
+    if not any(is_match for _, is_match in found):
+        return [path for path, _ in found], 0
+    made = set()
+    for path, _ in found:
+        output = os.path.realpath(os.path.join(folder, _name(path, suffix, relative_to)))
+        if output != os.path.realpath(path):
+            made.add(output)
+    left = [path for path, is_match in found if not (is_match and os.path.realpath(path) in made)]
+    return left, len(found) - len(left)
+
+
+def _many(path: str) -> bool:
+    """Whether a path stands for many files: a folder, or a pattern that is no file's name."""
+    return os.path.isdir(path) or (glob.has_magic(path) and not os.path.lexists(path))
 
 
 def planned(data: Sequence[str], folder: str, suffix: str, relative_to: str | None) -> list[FileResult]:
@@ -193,8 +227,6 @@ def planned(data: Sequence[str], folder: str, suffix: str, relative_to: str | No
 
 def _name(path: str, suffix: str, relative_to: str | None) -> str:
     name = os.path.basename(path)
-    if not name:
-        raise OptionError(f"'{path}' is a folder's name; give its files: {os.path.join(path, '*')}")
     if relative_to is not None:
         name = os.path.relpath(path, relative_to)
         if name.split(os.sep)[0] == os.pardir:
@@ -230,9 +262,9 @@ def _needs_work(job: FileResult, skip_existing: bool) -> bool:
     if skip_existing and os.path.isfile(job.output):
         job.status = "skipped"
         return False
-    if os.path.isdir(job.data):
-        advice = f"give its files: {os.path.join(job.data, '*')}"
-        job.error = str(FileAccessError(job.data, None, "is a folder", None, advice))
+    if _many(job.data):
+        what = "the folder has no files" if os.path.isdir(job.data) else "no file has such a name"
+        job.error = str(FileAccessError(job.data, None, what))
         return False
     with reported(job.output):
         os.makedirs(os.path.dirname(job.output) or os.curdir, exist_ok=True)

@@ -154,7 +154,8 @@ class Places:
     out_dir: str | None = option(
         None,
         OutputFile(role="folder", folder=True, shared=True),
-        "Predict many files, each to a file in the folder OUT; the arguments are then MODEL DATA...",
+        "Predict many files, each to a file in the folder OUT; the arguments are then MODEL DATA... A folder "
+        "stands for its files, a quoted pattern ('in/*.csv', 'in/**/*.csv') for those it matches.",
         metavar="OUT",
     )
     files_from: str | None = option(

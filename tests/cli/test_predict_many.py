@@ -8,11 +8,12 @@ import subprocess
 import time
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from command import ran, report
 from json_schema import faults
 from program import PROGRAM, data, model
-from table_files import columns_of, write
+from table_files import columns_of, read, write
 
 import svmfast as package
 from svmfast.cli.report_schema import schema
@@ -84,7 +85,7 @@ def test_a_bad_input_is_named_and_the_others_are_finished(parts, tmp_path):
     words = ["predict", "--out-dir", tmp_path / "out", EXACT, *parts, tmp_path / "none", tmp_path / "empty"]
     done = ran(*words, status=2)
     assert done.stderr.decode().splitlines() == [
-        f"{tmp_path / 'empty'}: is a folder; give its files: {tmp_path / 'empty'}/*",
+        f"{tmp_path / 'empty'}: the folder has no files",
         f"{parts[2]}:2: the index is not an integer ('x:1'); expected index:value with an integer from 1",
         f"{tmp_path / 'none'}: cannot be read: No such file or directory",
         "svmfast: 4 of 7 files predicted, 3 failed",
@@ -93,6 +94,52 @@ def test_a_bad_input_is_named_and_the_others_are_finished(parts, tmp_path):
     found = report(*words, "-q", "--skip-existing", status=2)
     assert [found[f"files_{what}"] for what in ("predicted", "skipped", "failed")] == [0, 4, 3]
     assert found["files"][2]["error"] == done.stderr.decode().splitlines()[1]
+
+
+@pytest.mark.parametrize("pattern", ["", "/", "/*", "/p*[0-9]", "/**/part-*"])
+def test_folders_and_patterns_stand_for_their_files(pattern, parts):
+    """The outputs are put beside the inputs, and are not read by the next run."""
+    folder = parts[0].parent
+    (folder / "sub").mkdir()
+    (folder / ".hidden").write_text("no rows")
+    for _ in range(2):
+        done = ran(
+            "predict", "--out-dir", folder, EXACT, f"{folder}{pattern}", tmp := f"{folder}/*.none", status=2
+        )
+        assert f"{tmp}: no file has such a name" in done.stderr.decode().splitlines()
+        assert done.stderr.endswith(b"\nsvmfast: 5 of 6 files predicted, 1 failed\n")
+        assert outputs(folder) == {**expected(parts), **{part.name: part.read_bytes() for part in parts}}
+
+
+def test_a_night_with_empty_tables_and_nulls(tmp_path):
+    """Of many tables three are without rows and one has nulls: status 0, and equally many rows."""
+    columns, nights, gap = columns_of("iris.test"), tmp_path / "in", np.arange(50) % 9 == 4
+    nights.mkdir()
+    for night in range(50):
+        table = pa.table({**columns, "id": range(night, night + 50)})
+        if night == 17:
+            table = table.set_column(2, "x2", pa.array(columns["x2"], mask=gap))
+        write(nights / f"night-{night:02}.parquet", table[:0] if night in (3, 4, 44) else table)
+    words = (
+        "--keep",
+        "id",
+        "--suffix",
+        ".parquet",
+        model("iris_c_rbf_prob"),
+        f"{nights}/*.parquet",
+        "--out-dir",
+    )
+    found = report("predict", "--on-null", "keep", *words, tmp_path / "out")
+    assert (found["files_predicted"], found["files_failed"]) == (50, 0)
+    assert (found["rows"], found["rows_with_missing_features"]) == (47 * 50 - sum(gap), sum(gap))
+    for path in sorted(nights.iterdir()):
+        rows, made = read(path), read(tmp_path / "out" / path.name)
+        assert made["id"].equals(rows["id"])
+        assert made["label"].null_count == rows["x2"].null_count
+    ran("predict", "-q", "--on-null", "skip", *words, tmp_path / "skipped")
+    assert read(tmp_path / "skipped" / "night-17.parquet").equals(
+        read(tmp_path / "out" / "night-17.parquet").filter(pa.array(~gap))
+    )
 
 
 def test_relative_paths_are_kept(tmp_path):
