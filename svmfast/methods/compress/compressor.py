@@ -263,16 +263,18 @@ class Compressor:
 
     def _sized_starts(self, count: int, limit: int | None) -> list[tuple[Start, int]]:
         """The starts to try, and their numbers of vectors; only those within the limits, if there are any."""
-        found = [
-            (start, count if limit is None else self._count_for(start, limit))
-            for start in self._settled or self._starts()
-        ]
-        within = [
-            (start, size)
-            for start, size in found
-            if size >= self.smallest and self._memory(size, start) <= self.options.memory
-        ]
-        return within or [(start, max(size, self.smallest)) for start, size in found[:1]]
+        found, within = [], []
+        for start in self._settled or self._starts():
+            size = surely = count
+            if limit is not None:  # an estimate, which the smallest model must not exceed
+                size, surely = self._count_for(start, limit), self._count_for(start, limit - limit // 8)
+            found.append((start, size))
+            if surely >= self.smallest and self._memory(size, start) <= self.options.memory:
+                within.append((start, size))
+        if within:
+            return within
+        start, size = max(found, key=lambda one: one[1])
+        return [(start, max(size, self.smallest))]
 
     def _starts(self) -> list[Start]:
         """The starts to try."""
