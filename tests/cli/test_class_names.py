@@ -316,13 +316,3 @@ def test_export_finds_columns_by_name_and_does_not_read_labels(flowers, tmp_path
     made = [package.export(flowers[1], test=rows) for rows in (FRAME.to_numpy(), pa.table(table), *given)]
     assert len({one.data.partition(b"\n */\n")[2] for one in made}) == 1
     assert ran("export", flowers[1], "-o", tmp_path / "m.h", "--test", given[0], "-q").stderr == b""
-
-
-@pytest.mark.parametrize("line", ["predict rows MODEL out", "export MODEL --test rows -o out"])
-def test_text_with_names_as_labels_is_refused_with_the_numbers(line, flowers, tmp_path):
-    (tmp_path / "rows").write_text("0 1:5.1 2:3.5\nvirginica 1:5.9 2:3\n")
-    words = [flowers[1] if word == "MODEL" else word for word in line.split()]
-    assert ran(*words, cwd=tmp_path, status=2).stderr == (
-        b"rows:2: the label is not a number ('virginica'); expected a number: 0 is 'setosa', "
-        b"1 is 'versicolor', 2 is 'virginica'\n"
-    )

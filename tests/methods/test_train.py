@@ -151,21 +151,6 @@ def test_the_best_pair_counts_rows_by_the_weight_of_their_class():
     assert weighted.report.best.quality.classes[1].correct == 3
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("-c 1,2", "several values of --gamma or -c need --folds for the choice"),
-        ("-c 1,2 -v 101", "--folds is 101; there are 100 rows"),
-        ("--scale-to 1 1", "--scale-to needs two numbers, the lower one first"),
-        ("--scale-to 0 1 -b 1 -v 3", "cross validation with --scale-to has no -b 1"),
-        (f"--scale-to 0 1 --scale {IRIS}", "--scale and --scale-to exclude each other"),
-    ],
-)
-def test_refused_grids(words, message):
-    done = svmfast("train", "-q", *words.split(), fixture("iris.train"))
-    assert (done.returncode, done.stderr.decode()) == (2, f"svmfast: {message}\n")
-
-
 def test_openmp_threads_do_not_change_cross_validation():
     code = """
 import sys
