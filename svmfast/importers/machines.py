@@ -172,6 +172,8 @@ def _linear(estimator: Any, called: str) -> Fitted:
     """A linear function of the row for each class, or a single one: its weights are the only vectors."""
     weights = np.atleast_2d(np.asarray(attribute_of_fit(estimator, "coef_", called), dtype=np.float64))
     intercept = np.broadcast_to(np.ravel(estimator.intercept_).astype(np.float64), len(weights))
+    if "multilabel" in getattr(getattr(estimator, "_label_binarizer", None), "y_type_", ""):
+        raise refused(called, "gives a row several labels", "fit one estimator for each")
     logistic = class_among(type(estimator), ("LogisticRegression", "LinearDiscriminantAnalysis"))
     sigmoid = logistic is not None or getattr(estimator, "loss", None) == "log_loss"
     found = Values(Kernel("linear"), Rows.from_dense(weights), np.eye(len(weights)), intercept)

@@ -72,7 +72,7 @@ def made(estimator):
 
 
 def converted(data, expression, folder):
-    """The message if an estimator has no model; else the labels that differ, and the largest difference."""
+    """The message if an estimator has no model; else the labels that differ, and how far values differ."""
     X, y, rows = loaded(data)
     fitted, path = eval(expression, NAMES), folder / "fitted.skops"
     fitted.set_params(**{name: 0 for name in fitted.get_params() if name.endswith("random_state")})
@@ -95,9 +95,9 @@ def converted(data, expression, folder):
         estimates = svmfast.predict(model, rows, probability=True).probabilities[:, ::-1]
         assert np.abs(estimates - fitted.predict_proba(rows)).max() < 1.1e-7
     if "Threshold" in expression or not hasattr(fitted, "decision_function"):
-        return differing, 0.0
+        return differing, None
     values, expected = found.decisions, fitted.decision_function(rows)
     if values.shape[1] == 1:
         values, expected = np.abs(values[:, 0]), np.abs(expected)
     same = values.shape == expected.shape and (expected.ndim == 1 or model.head.one_vs_rest)
-    return differing, np.abs(values - expected).max() / np.abs(expected).max() if same else 0.0
+    return differing, np.abs(values - expected).max() / np.abs(expected).max() if same else None

@@ -17,7 +17,7 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import Nystroem
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.metrics.pairwise import linear_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -142,6 +142,7 @@ REFUSED = [
     (make_pipeline(PCA(3), MinMaxScaler(clip=True), SVC()), "step 'minmaxscaler' of the pipeline clips or"),
     (make_pipeline(Nystroem(n_components=9), SVC()), "step 'svc' of the pipeline has a kernel of its own"),
     (make_pipeline(Nystroem(n_components=9), SVC(kernel="linear")), "step 'svc' of the pipeline decides"),
+    (lambda X, y: RidgeClassifier().fit(X, np.eye(3)[y].astype(int)), "the estimator gives a row several"),
     (lambda X, y: Ridge().fit(X, X), "the estimator predicts 13 values a row; fit one estimator for each"),
     (lambda X, y: Pipeline([("nothing", None)]), "every step of the pipeline is passthrough; expected"),
     (lambda X, y: SVC(kernel="precomputed").fit(X @ X.T, y), "the estimator has the kernel 'precomputed',"),
