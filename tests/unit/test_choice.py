@@ -4,6 +4,7 @@ import itertools
 import math
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from losses import loss
-from program import data, model
+from program import cells_of, data, model
 
 from svmfast.class_scores import ClassScore, LostClass, lost_classes
 from svmfast.errors import UnsupportedError
@@ -84,49 +85,26 @@ PROVEN = [point("lucky", 0.0, 30, 100), point("proven", 0.0, 10, 2000, choosing=
 EQUAL = [point("fastest", 0.4, 10, 100), point("close", 0.1, 9.1, 900), point("exact", 0, 8.9, 9)]
 AS_FAST = [point(str(i), 0.5 - i / 10, 10 - i / 10, 9) for i in range(5)]
 SLOW = [point("slow", 0.0, 0.8, 1200), point("small", 0.0, 0.8, 500)]
-CHOSEN = [
-    (THREE, Limits(0.51), "a"),
-    (THREE, Limits(0.3), "c"),
-    (THREE, Limits(0.15), None),
-    (THREE, Limits(0.51, max_bytes=60), "c"),
-    (THREE, Limits(), "b"),
-    # With only a limit on size or cost the closest: the fastest that fits may be nearly useless.
-    (SIZES, Limits(max_bytes=60), "close"),
-    (SIZES, Limits(max_operations=12), "close"),
-    (SIZES, Limits(max_bytes=20), None),
-    (SIZES, Limits(90.0, max_bytes=60), "worst"),
-    (CLASSES, Limits(max_bytes=60), "majority"),
-    (CLASSES, Limits(max_bytes=60, balanced=True), "rare"),
-    # The whole interval must be within the limit, on both sets of rows.
-    (FIRST, Limits(0.5), "second"),
-    ([point("borderline", 0.45, 10, 100), FIRST[1]], Limits(0.5), "second"),
-    (LATER, Limits(0.4), None),
-    (LATER[1:], Limits(0.4), "b"),
-    # A model that loses a class only on request.
-    (LOSSY, Limits(0.5), "whole"),
-    (LATE, Limits(0.5), "whole"),
-    (LOSSY, Limits(0.5, lose_classes=True), "lossy"),
-    (LOSSY[:1], Limits(max_bytes=10), None),
-    # That no label differs must be proven.
-    (PROVEN, Limits(0.0), "proven"),
-    (PROVEN, Limits(0.1), "lucky"),
-    (EQUAL, Limits(0.6), "close"),
-    (AS_FAST, Limits(0.7), "4"),
-    # Models without any gain, except that they fit where the exact one does not.
-    (SLOW, Limits(1.0), None),
-    (SLOW, Limits(1.0, max_bytes=900), "small"),
-    ([point("unsure", 0.0, 2.0, 1200, spread=3.0)], Limits(1.0), None),
-    ([point("useless", 40.0, 100, 10, skilled=False)], Limits(max_bytes=100), None),
-    ([point("counted", 0, 2, 9, 10.0), point("timed", 0, 3, 9, None)], Limits(max_operations=12), "counted"),
-]
+SETS = {
+    **{"three": THREE, "sizes": SIZES, "classes": CLASSES, "lossy": LOSSY, "only lossy": LOSSY[:1]},
+    **{"late": LATE, "first": FIRST, "later": LATER, "only later": LATER[1:], "proven": PROVEN},
+    **{"equal": EQUAL, "as fast": AS_FAST, "slow": SLOW},
+    "borderline": [point("borderline", 0.45, 10, 100), FIRST[1]],
+    "unsure": [point("unsure", 0.0, 2.0, 1200, spread=3.0)],
+    "useless": [point("useless", 40.0, 100, 10, skilled=False)],
+    "untimed": [point("counted", 0, 2, 9, 10.0), point("timed", 0, 3, 9, None)],
+}
+#: Which models, the limits, which is recommended (nothing: none), and why.
+CHOSEN = cells_of(Path(__file__).with_name("chosen.tsv"))
 
 
-@pytest.mark.parametrize(("points", "limits", "name"), CHOSEN)
-def test_the_model_that_is_recommended(points, limits, name):
-    for order in itertools.permutations(points):
-        best = choose([EXACT, *order], limits).recommended
-        assert (best and best.name) == name
-        assert best is None or best in contenders([EXACT, *order], limits)
+@pytest.mark.parametrize(CHOSEN[0], CHOSEN[1:])
+def test_the_model_that_is_recommended(models, limits, name, why):
+    given = Limits(**{key: float(value) for key, value in (word.split("=") for word in limits.split())})
+    for order in itertools.permutations(SETS[models]):
+        best = choose([EXACT, *order], given).recommended
+        assert (best.name if best else "") == name
+        assert best is None or best in contenders([EXACT, *order], given)
 
 
 def test_models_that_the_confirming_rows_refuse_are_named():
