@@ -13,7 +13,7 @@ from libsvm_twin import libsvms
 
 from svmfast import _core
 from svmfast.cli.main import run
-from svmfast.errors import ModelContentError, OptionError, UnsupportedError
+from svmfast.errors import OptionError, UnsupportedError
 from svmfast.formats.answers import OutputColumns, lines
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.model_files import load_model, model_bytes, save_model
@@ -109,23 +109,6 @@ def test_regression_answers_the_value():
         head.probabilities(decisions)
     with pytest.raises(OptionError, match=r"decision values of shape \(2, 3\); expected \(n, 1\)"):
         head.predict(np.zeros((2, 3)))
-
-
-@pytest.mark.parametrize(
-    ("parts", "message"),
-    [
-        (("svc",), "svm_type: unknown svm_type ('svc'); expected c_svc or nu_svc or one_class or ..."),
-        (("c_svc",), "label: a classifier without labels; expected one label for each class"),
-        (("c_svc", np.array([1, 1])), "label: the same label twice; expected labels that differ"),
-        (("nu_svr", np.array([1])), "label: labels in a nu_svr model; expected none"),
-        (("nu_svr", None, np.zeros(2)), "probA: 2 values; expected 1, one for each decision function"),
-        (("one_class", None, None, None, np.zeros(3)), "prob_density_marks: 3 values; expected exactly 10"),
-    ],
-)
-def test_a_head_that_contradicts_itself_is_refused(parts, message):
-    with pytest.raises(ModelContentError) as caught:
-        Head(*parts)
-    assert str(caught.value).startswith(message.removesuffix("..."))
 
 
 # --- the lines of predict -b 1

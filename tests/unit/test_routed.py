@@ -175,43 +175,6 @@ def test_one_vs_rest_takes_the_largest_value_of_three_classes_without_probabilit
             Head("epsilon_svr" if labels is None else "c_svc", labels, **others, one_vs_rest=True)
 
 
-BEYOND = np.repeat([5, 2, 0, 30], POLY.sizes)[:, None] + [0, 0]
-#: The kind of pseudo landmarks, if they are changed and not the model; what is changed, and what is said.
-CONTRADICTIONS = [
-    (None, {"children": np.array([4, 0, 0])}, "children: not the counts of a tree ('4'); expected"),
-    (None, {"children": np.array([0, 2, 0])}, "children: not the counts of a tree; expected"),
-    (None, {"centers": np.zeros((2, 3))}, "centers: shape (2, 3); expected"),
-    (None, {"kernel": "linear"}, "kernel_type: unknown kernel ('linear'); expected"),
-    (None, {"gamma": np.array([1, 1, 0, 1.0])}, "gamma: not a positive width for each cell; expected"),
-    (None, {"sizes": np.array([5, 2, 0, 31])}, "sizes: not the sizes of the cells; expected"),
-    (None, {"rho": np.zeros((4, 2))}, "rho: rho of shape (4, 2); expected"),
-    (None, {"coef": np.zeros((2, 37))}, "coef: coef of shape (2, 37); expected"),
-    (None, {"nr_sv": np.zeros((4, 2), int)}, "nr_sv: class sizes in a model without pairs of classes; expe"),
-    ("poly", {"kind": "cubic"}, "pseudo_type: unknown kind ('cubic')"),
-    ("poly", {"coef": np.zeros((2, 3))}, "pseudo_coef: 2 rows"),
-    ("poly", {"sizes": np.array([1, 1, 1, 1])}, "pseudo_sizes: not the sizes of the cells"),
-    ("poly", {"pairs": np.zeros((1, 2), int)}, "pseudo_pair: pairs of shape (1, 2)"),
-    ("poly", {"pairs": BEYOND}, "pseudo_pair: a landmark that its cell does not have"),
-    ("poly", {"pairs": 0 * BEYOND - 1}, "pseudo_pair: a landmark that its cell does not have"),
-    ("triangle", {"distances": np.zeros(3)}, "pseudo_distance: not the distances"),
-]
-
-
-@pytest.mark.parametrize(("pseudo", "change", "message"), CONTRADICTIONS)
-def test_parts_that_contradict_each_other(pseudo, change, message):
-    model = routed(tree=False, pseudo=pseudo)
-    part = model if pseudo is None else model.pseudo
-    with pytest.raises(ModelContentError) as caught:
-        replace(part, **change) if part is model else replace(model, pseudo=replace(part, **change))
-    assert str(caught.value).startswith(message)
-
-
-@pytest.mark.parametrize("pseudo", ["poly", "triangle"])
-def test_pseudo_landmarks_need_the_rbf_kernel(pseudo):
-    with pytest.raises(ModelContentError, match="pseudo_type: pseudo landmarks in a model that cannot have"):
-        replace(routed(tree=False, pseudo=pseudo), kernel="laplacian")
-
-
 def test_compare_leaves_out_errors_of_values_that_do_not_correspond():
     rows = Rows.from_dense(np.random.default_rng(1).normal(size=(40, 12)))
     pairs, rest = (routed(head=replace(THREE, one_vs_rest=one)) for one in (False, True))

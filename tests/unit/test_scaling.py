@@ -5,7 +5,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from read_fixtures import exact
-from sealing import packed, unpacked
 
 import svmfast
 from svmfast import errors
@@ -118,55 +117,12 @@ def test_labels_offsets_equality_and_overflow():
             ScalingMap(zeros, ones, False, 0, 0, -np.inf, np.inf, digits)
 
 
-ONE, TWO = (np.ones(n) for n in (1, 2))
-UNFIT = [
-    (lambda: Scaling(TWO, np.ones(3)), "factor: 3 values; expected 2, as in offset"),
-    (lambda: Scaling(np.zeros((1, 2)), TWO), "offset: an array of 2 dimensions; expected one"),
-    (lambda: Scaling(ONE, ONE, clip=(1, 0)), "clip_lower: not the ends of an interval"),
-    (lambda: Scaling(ONE, ONE, digits=18), "digits: 18; expected a number from 1 to 17"),
-    (lambda: Scaling(ONE, ONE, feature_names=("a", "b")), "feature_names: 2 names; expected 1"),
-    (lambda: Scaling(TWO, TWO, feature_names=("a", "a")), "feature_names: the same name twice"),
-    (lambda: Scaling.from_ranges([0, 1], [1, 0]), "maximum: below the minimum"),
-    (lambda: Scaling.from_ranges([0], [1], 1, 1), "lower: not below upper"),
-    (lambda: TargetRange(0, 0, 1, 2), "y_lower: not the limits of a scaled label"),
-    (lambda: CascadeModel(scaled(), EXACT, 0.5), "fast: a scaled model or a cascade"),
-    (lambda: with_scaling(scaled(), SCALINGS["ranges"]), "model: a model with its own scaling"),
-]
-
-
-@pytest.mark.parametrize(("make", "message"), UNFIT)
-def test_parts_that_do_not_fit_are_refused(make, message):
-    with pytest.raises(errors.ModelContentError, match=f"^{message}"):
-        make()
-
-
 def scaled(model=EXACT):
     return ScaledModel(model, SCALINGS["ranges"], {"method": "compress"})
 
 
-@pytest.mark.parametrize(
-    ("part", "value", "message"),
-    [
-        ("ranges", {"minimum": np.zeros(4)}, "missing 1 required positional argument: 'maximum'"),
-        ("offset", np.ones(4), "factor: another map than that of the ranges"),
-        ("feature_names", "a b c", "feature_names: not of the type list"),
-        ("clip", [1.0], "zip"),
-        ("clip", [0.5, "1"], "clip: not a finite number"),
-        ("class_labels", [1.0], r"scaling: an unknown part \('class_labels'\)"),
-    ],
-)
-def test_a_file_that_contradicts_itself_is_refused(part, value, message):
-    tree = unpacked(model_bytes(scaled()))
-    tree["scaling"][part] = value
-    with pytest.raises(errors.ModelFormatError, match=f"<bytes>: not a valid model .*{message}"):
-        load_model(packed(tree))
-    del tree["model"]
-    with pytest.raises(errors.ModelFormatError):
-        load_model(packed(tree))
-
-
 def test_files_of_scaled_models():
-    """One holds LIBSVM's text; the scaling of a cascade is around it."""
+    """One holds LIBSVM's text; the scaling of a cascade is around it, and of a model there is one."""
     model = scaled()
     text = model_bytes(model)
     assert model_bytes(EXACT) in text
@@ -174,6 +130,10 @@ def test_files_of_scaled_models():
     assert (loaded.provenance, loaded.scaling.same_map(model.scaling)) == ({"method": "compress"}, True)
     text = model_bytes(scaled(CascadeModel(EXACT, EXACT, 0.5)))
     assert isinstance(load_model(text).unscaled, CascadeModel)
+    with pytest.raises(errors.ModelContentError, match=r"^fast: a scaled model or a cascade"):
+        CascadeModel(scaled(), EXACT, 0.5)
+    with pytest.raises(errors.ModelContentError, match=r"^model: a model with its own scaling"):
+        with_scaling(scaled(), SCALINGS["ranges"])
 
 
 @pytest.mark.parametrize("name", SCALINGS)
