@@ -215,8 +215,8 @@ class Predictor:
         """Predict the rows of a file into another, in bounded memory.
 
         Rows are predicted while the input is still being read. The output appears complete or not at all. It
-        is svm-predict's text, or a table if its name ends in .parquet, .arrow, .feather, .csv or .tsv. If the
-        model has names of classes, a table contains them; text contains them only with `names`.
+        is svm-predict's text, or a table if its name ends in .parquet, .arrow, .feather, .csv, .tsv or
+        .jsonl. If the model has names of classes, a table contains them, and text only with `names`.
 
         Parameters
         ----------

@@ -18,7 +18,7 @@ from svmfast.models.head import Head
 from svmfast.models.requirements import LABELS, Columns
 from svmfast.rows import BoolArray, FloatArray
 
-TableForm = Literal["parquet", "arrow", "csv", "tsv"]
+TableForm = Literal["parquet", "arrow", "csv", "tsv", "jsonl"]
 
 _FORMS: dict[str, TableForm] = {
     ".parquet": "parquet",
@@ -28,10 +28,13 @@ _FORMS: dict[str, TableForm] = {
     ".ipc": "arrow",
     ".csv": "csv",
     ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
 }
+_TABLES = ".parquet, .arrow, .csv, .tsv or .jsonl"
 #: Endings of other formats, which text must not have.
 _FOREIGN = {
-    *(".json", ".jsonl", ".ndjson", ".xml", ".html", ".yaml", ".yml"),
+    *(".json", ".xml", ".html", ".yaml", ".yml"),
     *(".xlsx", ".xls", ".xlsm", ".ods", ".orc", ".avro", ".h5", ".hdf5"),
     *(".npy", ".npz", ".mat", ".pkl", ".pickle", ".rds", ".sqlite", ".db"),
 }
@@ -44,10 +47,10 @@ def table_form(path: str | os.PathLike[str]) -> TableForm | None:
     """
     inner, end = _endings(path)
     form = _FORMS.get(inner)
-    if inner in _FOREIGN or (end and form not in (None, "csv", "tsv")):
+    if inner in _FOREIGN or (end and form in ("parquet", "arrow")):
         raise OptionError(
             f"predictions are not written as {inner}{end} ('{shown(os.fspath(path))}'); "
-            "expected .parquet, .arrow, .csv or .tsv for a table, or for text another ending"
+            f"expected {_TABLES} for a table, or for text another ending"
         )
     return form
 
@@ -98,7 +101,7 @@ class OutputColumns:
         form, names = table_form(output), self.names_for(output)
         if form is None and (keep or self.nulls):
             what, add = "`keep`" if keep else "`on_null` keep", "; add `suffix` .parquet" if many else ""
-            raise OptionError(f"{what} needs an output that is a table: .parquet, .arrow, .csv or .tsv{add}")
+            raise OptionError(f"{what} needs an output that is a table: {_TABLES}{add}")
         own = {"label", "inside", "certified", "error_bound"}
         own.update(pair_names(self.head, names) if keep else (), _probabilities(self.head, names))
         for name in keep:

@@ -1,8 +1,8 @@
 """Rows in any known format: LIBSVM data text, or a table (:mod:`svmfast.formats.tables`).
 
 The format follows from the content, except for CSV, which is recognized by its file extension or by a line
-of column names. For LIBSVM's text only the first byte is inspected, and no module for tables is
-imported.
+of column names, and for JSON Lines without rows. For LIBSVM's text only the first byte is inspected, and no
+module for tables is imported.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from svmfast.formats.svmlight import CHUNK_BYTES, DataStream
 from svmfast.options import Reading
 from svmfast.progress import Progress, silent
 
-TableKind = Literal["parquet", "arrow", "arrow stream", "csv"]
+TableKind = Literal["parquet", "arrow", "arrow stream", "csv", "jsonl"]
 
-_TEXT_TABLES = (".csv", ".tsv")
+_TEXT_TABLES, _JSON_LINES = (".csv", ".tsv"), (".jsonl", ".ndjson")
 _MAGIC: tuple[tuple[bytes, TableKind], ...] = (
     (b"PAR1", "parquet"),
     (b"ARROW1", "arrow"),
     (b"\xff\xff\xff\xff", "arrow stream"),
+    (b"{", "jsonl"),
 )
 #: Endings of files that have bytes even if they have no rows.
 _NEVER_EMPTY = (".parquet", ".pq", ".arrow", ".feather", ".ipc", *ENDINGS)
@@ -127,6 +128,8 @@ def recognized(source: SourceLike, reading: Reading) -> tuple[Source, TableKind 
             raise InputError(opened.name, None, "the file is empty", None, "expected a whole file")
         if path.removesuffix(ending).endswith(_TEXT_TABLES):
             return opened, "csv"
+        if path.removesuffix(ending).endswith(_JSON_LINES):
+            return opened, "jsonl"
         kind = _kind_of(opened)
         opened.rewind()
     except BaseException:

@@ -1,4 +1,4 @@
-"""Writes predictions as a Parquet, Arrow, CSV or TSV table, chosen by the output's file extension."""
+"""Writes predictions as a table: Parquet, Arrow, CSV, TSV or JSON Lines, by the output's file extension."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from svmfast.formats._arrow import pyarrow
+from svmfast.formats.json_lines import JsonWriter
 from svmfast.formats.target import Writer
 from svmfast.rows import BoolArray, IntArray
 
@@ -99,6 +100,8 @@ class TableOutput:
             from pyarrow import ipc
 
             return ipc.new_file(self._sink, schema)
+        if self._form == "jsonl":
+            return JsonWriter(self._sink)
         from pyarrow import csv
 
         separator = "\t" if self._form == "tsv" else ","

@@ -1,4 +1,4 @@
-"""Reads tables (Parquet, Arrow files and streams, CSV) with pyarrow, in bounded memory, columns by name.
+"""Reads tables (Parquet, Arrow, CSV, JSON Lines) with pyarrow, in bounded memory, columns by name.
 
 pyarrow is imported only when a table is read.
 """
@@ -21,6 +21,7 @@ from svmfast.foreign import foreign
 from svmfast.formats._arrow import CheckedMessages, check_blocks, checked, pyarrow
 from svmfast.formats.classes import TrainingClasses, number_of
 from svmfast.formats.dataset import Dataset, Notes, RowStream, as_one_dataset
+from svmfast.formats.json_lines import JsonRows
 from svmfast.formats.source import Source, SourceLike
 from svmfast.formats.table_columns import TableColumns, label_of, pandas_index
 from svmfast.options import Reading
@@ -68,7 +69,12 @@ class TableStream(RowStream):
         self._spool: IO[bytes] | None = None
         try:
             with self._reporting():
-                openers = {"parquet": self._parquet, "arrow": self._arrow, "csv": self._csv}
+                openers = {
+                    "parquet": self._parquet,
+                    "arrow": self._arrow,
+                    "csv": self._csv,
+                    "jsonl": self._json,
+                }
                 self._batches = openers.get(kind, self._arrow_stream)()
         except BaseException:
             self.close()
@@ -146,6 +152,12 @@ class TableStream(RowStream):
                 ),
             )
         )
+
+    def _json(self) -> Iterator[Any]:
+        rows = JsonRows(self._sequential(), self.path, self._keep)
+        self._find_columns(rows.schema)
+        named = self._reading.features is not None or self._names is not None
+        return rows.batches(list(self.columns.read) if named else None)
 
     def _csv_columns(self) -> tuple[list[str], str, bool, set[str]]:
         """The column names, the separator, whether the first line has the names, and switches.

@@ -50,7 +50,7 @@ def result(path, *, names):
     return [*kept, model_bytes(made.unscaled)]
 
 
-@pytest.mark.parametrize("end", ["parquet", "arrow", "feather", "csv", "tsv", "csv.gz"])
+@pytest.mark.parametrize("end", ["parquet", "arrow", "feather", "csv", "tsv", "csv.gz", "jsonl", "jsonl.gz"])
 def test_predictions_as_a_table(end, tmp_path):
     columns, ids = columns_of("photos.test"), [f"id {i}" for i in range(4000)]
     features = ",".join(f"x{j}" for j in range(1, package.load_model(EXACT).n_features + 1))
@@ -88,7 +88,7 @@ def test_selected_columns(tmp_path):
 
 
 @pytest.mark.parametrize("how", ["skip", "keep"])
-@pytest.mark.parametrize("form", ["parquet", "csv"])
+@pytest.mark.parametrize("form", ["parquet", "csv", "jsonl"])
 def test_rows_that_lack_a_feature(form, how, tmp_path):
     """A slow twin: the lines of text, row by row."""
     columns, chance = columns_of("photos.test"), np.random.default_rng(3)
@@ -113,7 +113,9 @@ def test_rows_that_lack_a_feature(form, how, tmp_path):
     assert b"there is no value" in ran("predict", *words, tmp_path / "x.csv", status=2).stderr
 
 
-@pytest.mark.parametrize("name", ["none", "comments", "none.csv", "names.csv", "none.parquet", "-"])
+@pytest.mark.parametrize(
+    "name", ["none", "comments", "none.csv", "names.csv", "none.jsonl", "none.parquet", "-"]
+)
 def test_an_input_without_rows_has_an_output_without_rows(name, tmp_path):
     columns, path = {**columns_of("iris.test"), "id": pa.array(["a"] * 50)}, tmp_path / name
     path.write_text({"comments": "# a\n", "names.csv": ",".join(columns)}.get(name, ""))

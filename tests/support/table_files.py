@@ -1,8 +1,11 @@
 """Tables in files, by the ending of their names."""
 
+import json
+
 import pyarrow as pa
 from program import data
 from pyarrow import csv, feather, parquet
+from pyarrow import json as json_lines
 
 import svmfast
 
@@ -16,7 +19,10 @@ def columns_of(name):
 
 def write(path, columns, **options):
     table = columns if isinstance(columns, pa.Table) else pa.table(columns)
-    (csv.write_csv if path.suffix == ".csv" else parquet.write_table)(table, path, **options)
+    if path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    else:
+        (csv.write_csv if path.suffix == ".csv" else parquet.write_table)(table, path, **options)
     return path
 
 
@@ -25,5 +31,7 @@ def read(path):
         return parquet.read_table(path)
     if path.suffix in (".arrow", ".feather"):
         return feather.read_table(path)
+    if ".jsonl" in path.suffixes:
+        return json_lines.read_json(path)
     tabs = ".tsv" in path.suffixes
     return csv.read_csv(path, parse_options=csv.ParseOptions(delimiter="\t" if tabs else ","))

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 from decimal import Decimal
 
 import duckdb
@@ -37,6 +38,9 @@ def written(folder, form, content):
     path = folder / f"rows.{form}"
     if isinstance(content, str):
         path.write_text(content)
+    elif form.startswith("jsonl"):
+        text = "".join(json.dumps(row) + "\n" for row in content.to_pylist()).encode()
+        path.write_bytes(gzip.compress(text) if form == "jsonl.gz" else text)
     elif form == "parquet":
         parquet.write_table(content, path, row_group_size=50)
     elif form in ("arrow", "arrows"):
@@ -58,7 +62,7 @@ def same(found, dense):
     return all(map(np.array_equal, *arrays))
 
 
-@pytest.mark.parametrize("form", ["parquet", "arrow", "arrows", "csv", "tsv", "csv.gz"])
+@pytest.mark.parametrize("form", ["parquet", "arrow", "arrows", "csv", "tsv", "csv.gz", "jsonl", "jsonl.gz"])
 def test_every_form_gives_the_rows(tmp_path, form):
     path = written(tmp_path, form, table())
     found = read_data(path, Reading())
@@ -71,7 +75,7 @@ def test_every_form_gives_the_rows(tmp_path, form):
         assert sum(map(len, stream)) == stream.rows_read == len(ROWS)
 
 
-@pytest.mark.parametrize("form", ["csv", "parquet", "arrow"])
+@pytest.mark.parametrize("form", ["csv", "parquet", "arrow", "jsonl"])
 def test_columns_are_found_by_name_whatever_their_order(tmp_path, form):
     order = np.random.default_rng(0).permutation([*NAMES, "label", "city", "day"])
     shuffled = table(city=["x"] * len(ROWS), day=DENSE[:, 0]).select(list(order))
