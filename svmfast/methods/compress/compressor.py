@@ -9,7 +9,7 @@ used before, measures the difference between the result and the exact model.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -249,7 +249,7 @@ class Compressor:
         else:
             moved = {start: self._moved(one, most - spent, progress) for start, one in kept.items()}
             kept = {start: one.reduced for start, one in moved.items()}
-            best = self._best(kept, self._labels_changed)
+            best = self._pairs_or_scores(kept)
             how = {"method": "reduced set", "stopped": moved[best].stopped}
             how["iterations"] = spent + moved[best].iterations
             sized = self.options.max_bytes or self.options.max_flash
@@ -308,11 +308,8 @@ class Compressor:
         starts = dict(enumerate(self._start(start, sizes, metric) for metric in metrics))
         return starts[self._best(starts)]
 
-    def _best(
-        self, found: Mapping[K, ReducedSet], error_of: Callable[[ReducedSet], float] | None = None
-    ) -> K:
-        measure = error_of or self._choosing_error
-        errors = [measure(one) for one in found.values()] if len(found) > 1 else [0.0]
+    def _best(self, found: Mapping[K, ReducedSet]) -> K:
+        errors = [self._choosing_error(one) for one in found.values()] if len(found) > 1 else [0.0]
         return list(found)[int(np.nan_to_num(errors, nan=np.inf).argmin())]
 
     def _start_names(self) -> list[str]:
@@ -338,6 +335,14 @@ class Compressor:
         squared = r * r
         share = np.divide(squared, squared + f * f, out=np.zeros_like(r), where=r != 0)
         return float(np.average(share.mean(axis=1), weights=self.choosing.times))
+
+    def _pairs_or_scores(self, found: Mapping[Start, ReducedSet]) -> Start:
+        """Pairs, the first, unless scores change fewer labels by more than a standard deviation of chance."""
+        if len(found) == 1:
+            return next(iter(found))
+        pairs, scores = found
+        of_pairs, of_scores = (self._labels_changed(one) * len(self.choosing) for one in found.values())
+        return scores if of_pairs - of_scores > np.sqrt(of_pairs + of_scores) else pairs
 
     def _labels_changed(self, reduced: ReducedSet) -> float:
         """The share of the rows for choices on which a pair of the winner changes its side.
