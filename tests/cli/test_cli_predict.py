@@ -52,21 +52,6 @@ def test_standard_input_and_compressed_data(tmp_path):
         assert ran("predict", *words, stdin=stdin).stdout == golden("breast_c_rbf")
 
 
-def test_decision_values_decide_the_labels():
-    first, *lines = ran("predict", "--decision-values", IRIS, LINEAR).stdout.decode().splitlines()
-    label, *pairs = first.split()
-    assert (label, len(pairs)) == ("label", 3)
-    for line in lines:
-        found, *values = line.split()
-        signs = [float(value) <= 0 for value in values]
-        votes = [pair.split("/")[sign] for pair, sign in zip(pairs, signs, strict=True)]
-        assert votes.count(found) == max(map(votes.count, votes))
-    done = ran("predict", "--decision-values", DIABETES, model("diabetes_eps_linear"))
-    first, *lines = done.stdout.decode().splitlines()
-    assert first == "label decision"
-    assert all(line.split()[0] == line.split()[1] for line in lines)
-
-
 def test_unknown_features_are_counted_and_named():
     rows = data("iris_extra.test").read_text().splitlines()
     largest = [max(int(pair.split(":")[0]) for pair in row.split()[1:]) for row in rows]
@@ -115,10 +100,6 @@ def test_regression_within_a_tolerance(tmp_path):
     assert [answer for answer, _ in rows] == printed
     for (answer, bound), value in zip(rows, values, strict=True):
         assert abs(answer - value) <= bound <= 0.01
-    # Without a tolerance, or with one that only LIBSVM's order meets: svm-predict's bytes.
-    for option in ((), ("--tolerance", "0")):
-        ran(*words, *option)
-        assert out.read_bytes() == golden("diabetes_eps_rbf")
 
 
 # --- an approximation, with its exact model
@@ -141,15 +122,3 @@ def test_the_exact_model_of_a_regression_needs_a_tolerance(embedded, tmp_path):
     )
     ran(*words, "--tolerance", "1")
     ran(*words[:5], "--no-fallback")
-
-
-@pytest.mark.parametrize(
-    ("name", "order"), [("breast_c_rbf", 1), ("iris_c_rbf_prob", 2), ("digits_nu_rbf", 1)]
-)
-@pytest.mark.parametrize("embedded", [False, True])
-def test_with_exact_every_label_is_the_exact_models(tmp_path, name, order, embedded):
-    fast = converted(tmp_path, name, "--order", str(order), *(["--embed-exact"] if embedded else []))
-    given = [] if embedded else ["--exact", model(name)]
-    done = ran("predict", data(f"{name.split('_')[0]}.test"), fast, *given)
-    assert done.stdout == golden(name)
-    assert b"answered by the exact model" in done.stderr

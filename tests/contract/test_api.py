@@ -24,21 +24,6 @@ from svmfast.options import Bounded, made, option, options_of
 from svmfast.values import Real
 
 
-def test_regression_needs_a_tolerance():
-    rows, exact = package.read_svmlight(data("diabetes.test")), package.load_model(model("diabetes_eps_rbf"))
-    made, _ = package.approximate(exact, order=3)
-    bounds = package.predict(made, rows, certify=True).error_bounds
-    with pytest.raises(OptionError, match="exceeds `tolerance`"):
-        package.predict(made, rows, exact=exact)
-    tolerance = float(np.median(bounds))
-    answers = package.predict(made, rows, exact=exact, tolerance=tolerance)
-    distance = np.abs(answers.predicted - package.predict(exact, rows).predicted)
-    assert (distance <= tolerance).all()
-    for threads in (1, 2):
-        report = package.bound_check(rows, model=made, tolerance=tolerance, threads=threads)
-        assert report.certified == (bounds <= tolerance).sum()
-
-
 def test_sources_without_a_compiled_core_explain_what_to_do(tmp_path):
     copy = tmp_path / "svmfast"
     shutil.copytree(ROOT / "svmfast", copy, ignore=shutil.ignore_patterns("*.so", "*.pyd", "__pycache__"))

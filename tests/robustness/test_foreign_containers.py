@@ -1,7 +1,6 @@
 """Damaged and hostile files of other libraries: each is refused in one line, and no memory is corrupted."""
 
 import io
-import json
 import struct
 from contextlib import ExitStack
 from zipfile import ZIP_LZMA
@@ -14,7 +13,6 @@ from estimators import SVM, dump_skops, members, pack
 from program import model
 from pyarrow import ipc, parquet
 from scipy import sparse
-from sealing import resealed
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -22,9 +20,7 @@ from sklearn.svm import SVC
 import svmfast
 from svmfast.errors import InputError, ModelFormatError, OptionError, SvmfastError, TableError
 from svmfast.formats.data import read_data, stream_data
-from svmfast.formats.model_files import model_bytes
 from svmfast.importers.files import model_of_file
-from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling
 from svmfast.options import Reading
 
@@ -188,12 +184,3 @@ def test_a_data_frame_that_arrow_cannot_represent():
     ):
         with pytest.raises(OptionError, match=rf"expected a table of named columns \(.*{why}"):
             svmfast.predict(model("iris_c_rbf_prob"), frame)
-
-
-def test_names_of_features_may_not_be_nested():
-    exact = svmfast.load_model(model("iris_c_rbf_prob"))
-    text = model_bytes(ScaledModel(exact, Scaling(np.zeros(4), np.ones(4), None, tuple("abcd"))))
-    names = json.dumps([*"abcd"], separators=(",", ":")).encode()
-    assert names in text
-    with pytest.raises(ModelFormatError, match="not a valid model"):
-        svmfast.load_model(resealed(text.replace(names, b"[" * 200_000)))

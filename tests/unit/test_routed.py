@@ -7,7 +7,7 @@ import pytest
 from routed_models import routed
 
 from svmfast import compare
-from svmfast.errors import ModelContentError, UnsupportedError
+from svmfast.errors import UnsupportedError
 from svmfast.kernels import Kernel, pairwise_coefficients
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
@@ -169,10 +169,6 @@ def test_one_vs_rest_takes_the_largest_value_of_three_classes_without_probabilit
     assert head.predict(np.array([[1.0, 2, 3], [3, 3, 1], [-5, -4, -6]])).tolist() == [4, 7, -2]
     with pytest.raises(UnsupportedError, match="does not support probability"):
         head.probabilities(np.zeros((1, 3)))
-    three = {"prob_a": np.zeros(3), "prob_b": np.zeros(3)}
-    for labels, others in ((np.array([1, 2]), {}), (None, {}), (np.arange(3), three)):
-        with pytest.raises(ModelContentError, match="decision: one decision value for each class"):
-            Head("epsilon_svr" if labels is None else "c_svc", labels, **others, one_vs_rest=True)
 
 
 def test_compare_leaves_out_errors_of_values_that_do_not_correspond():
