@@ -60,7 +60,7 @@ def numbers(array: Any) -> NDArray[Any]:
     elif types.is_float16(array.type):
         halves: NDArray[Any] = array.to_numpy(zero_copy_only=False).astype(np.float32)
         return halves
-    elif types.is_decimal(array.type):
+    elif types.is_decimal(array.type) or types.is_null(array.type):
         array = array.cast("float64")
     # Not with to_numpy, which imports pandas if it is installed.
     size = np.dtype(array.type.to_pandas_dtype())

@@ -116,7 +116,8 @@ class TableColumns:
         """Refuse a column that does not hold numbers; `more`: its name was not given."""
         types, kind = pyarrow().types, self._schema.field(name).type
         value = kind.value_type if types.is_dictionary(kind) else kind
-        numeric = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
+        # A column without any value may have the type of nulls.
+        numeric = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_null)
         if not any(test(value) for test in numeric):
             what = f"column '{name}' holds {'strings' if name in self.words else f'values of type {value}'}"
             instead = "; name those that are no features (`exclude`), or the columns of features (`features`)"

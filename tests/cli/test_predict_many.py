@@ -52,13 +52,6 @@ def test_each_output_is_that_of_a_separate_run(parts, tmp_path, options):
     assert done.stdout == ran("predict", tmp_path / "whole", EXACT, tmp_path / "one").stdout
 
 
-@pytest.mark.parametrize("end", ["\n", "\0"])
-def test_names_from_a_list_and_outputs_among_the_inputs(end, parts):
-    folder, listed = parts[0].parent, "".join(f"{part}{end}" for part in parts[1:]).encode()
-    ran("predict", "-q", "--out-dir", folder, "--files-from", "-", EXACT, parts[0], stdin=listed)
-    assert outputs(folder) == {**expected(parts), **{part.name: part.read_bytes() for part in parts}}
-
-
 def test_outputs_that_exist_are_left_out_on_request(parts, tmp_path):
     out = tmp_path / "out"
 
@@ -98,15 +91,14 @@ def test_a_bad_input_is_named_and_the_others_are_finished(parts, tmp_path):
 
 @pytest.mark.parametrize("pattern", ["", "/", "/*", "/p*[0-9]", "/**/part-*"])
 def test_folders_and_patterns_stand_for_their_files(pattern, parts):
-    """The outputs are put beside the inputs, and are not read by the next run."""
-    folder = parts[0].parent
+    """The outputs are put among the inputs, and are not read by the next run; other names are in a list."""
+    folder, none = parts[0].parent, f"{parts[0].parent}/*.none"
     (folder / "sub").mkdir()
     (folder / ".hidden").write_text("no rows")
-    for _ in range(2):
-        done = ran(
-            "predict", "--out-dir", folder, EXACT, f"{folder}{pattern}", tmp := f"{folder}/*.none", status=2
-        )
-        assert f"{tmp}: no file has such a name" in done.stderr.decode().splitlines()
+    for end in "\n\0":
+        words = ("--out-dir", folder, "--files-from", "-", EXACT, f"{folder}{pattern}")
+        done = ran("predict", *words, stdin=f"{none}{end}{parts[1]}{end}".encode(), status=2)
+        assert f"{none}: no file has such a name" in done.stderr.decode().splitlines()
         assert done.stderr.endswith(b"\nsvmfast: 5 of 6 files predicted, 1 failed\n")
         assert outputs(folder) == {**expected(parts), **{part.name: part.read_bytes() for part in parts}}
 
@@ -119,27 +111,16 @@ def test_a_night_with_empty_tables_and_nulls(tmp_path):
         table = pa.table({**columns, "id": range(night, night + 50)})
         if night == 17:
             table = table.set_column(2, "x2", pa.array(columns["x2"], mask=gap))
-        write(nights / f"night-{night:02}.parquet", table[:0] if night in (3, 4, 44) else table)
-    words = (
-        "--keep",
-        "id",
-        "--suffix",
-        ".parquet",
-        model("iris_c_rbf_prob"),
-        f"{nights}/*.parquet",
-        "--out-dir",
-    )
-    found = report("predict", "--on-null", "keep", *words, tmp_path / "out")
+        write(nights / f"night-{night:02}.parquet", table[:0] if night in (3, 4) else table)
+    write(nights / "night-44.parquet", {name: pa.nulls(0) for name in (*columns, "id")})
+    words = ("--on-null", "keep", "--keep", "id", "--suffix", ".parquet", "--out-dir", tmp_path / "out")
+    found = report("predict", *words, model("iris_c_rbf_prob"), f"{nights}/*.parquet")
     assert (found["files_predicted"], found["files_failed"]) == (50, 0)
     assert (found["rows"], found["rows_with_missing_features"]) == (47 * 50 - sum(gap), sum(gap))
     for path in sorted(nights.iterdir()):
         rows, made = read(path), read(tmp_path / "out" / path.name)
         assert made["id"].equals(rows["id"])
         assert made["label"].null_count == rows["x2"].null_count
-    ran("predict", "-q", "--on-null", "skip", *words, tmp_path / "skipped")
-    assert read(tmp_path / "skipped" / "night-17.parquet").equals(
-        read(tmp_path / "out" / "night-17.parquet").filter(pa.array(~gap))
-    )
 
 
 def test_relative_paths_are_kept(tmp_path):
@@ -187,20 +168,23 @@ def cluster():
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
-    """Text, Parquet with several row groups, compressed text, a small file, and two that cannot be read."""
+    """Text, Parquet with nulls, compressed text, a small and an empty file, and two that cannot be read."""
     folder, text = tmp_path_factory.mktemp("inputs"), data("photos.test").read_bytes()
     (folder / "a.bad").write_bytes(text[: text.rindex(b"\n", 0, 90_000) + 1] + b"1 1:x\n")
     (folder / "a.zip").write_bytes(b"PK\x03\x04" + bytes(60_000))
     (folder / "large").write_bytes(text)
     (folder / "packed.gz").write_bytes(gzip.compress(text[: text.rindex(b"\n", 0, 90_000) + 1]))
     (folder / "small").write_bytes(text[: text.rindex(b"\n", 0, 9_000) + 1])
-    write(folder / "table.parquet", columns_of("photos.test"), row_group_size=300)
+    columns = columns_of("photos.test")
+    columns["x1"] = pa.array(columns["x1"], mask=np.arange(4000) % 7 == 0)
+    write(folder / "table.parquet", columns, row_group_size=300)
+    (folder / "void").touch()
     return sorted(folder.iterdir())
 
 
 @pytest.mark.parametrize("suffix", [".out.gz", ".parquet"])
 def test_outputs_and_errors_are_those_of_one_process(cluster, inputs, tmp_path, suffix):
-    options = {"suffix": suffix, "decision_values": True}
+    options = {"suffix": suffix, "decision_values": True, "on_null": "skip"}
     alone = package.predict_files(EXACT, inputs, tmp_path / "alone", **options)
     shared = package.predict_files(EXACT, inputs, tmp_path / "shared", dask="local:2", **options)
     assert shared.files_failed == len(inputs) - shared.files_predicted == 2
@@ -210,7 +194,7 @@ def test_outputs_and_errors_are_those_of_one_process(cluster, inputs, tmp_path, 
         one["output"] = one["output"].replace("/alone/", "/shared/")
     assert shared.to_dict() == expected
     options |= {"skip_existing": True, "dask": "nobody:1"}
-    assert package.predict_files(EXACT, inputs[2:], tmp_path / "shared", **options).files_skipped == 4
+    assert package.predict_files(EXACT, inputs[2:], tmp_path / "shared", **options).files_skipped == 5
 
 
 @pytest.mark.nightly
