@@ -32,6 +32,8 @@ _MAGIC: tuple[tuple[bytes, TableKind], ...] = (
 )
 #: Endings of files that have bytes even if they have no rows.
 _NEVER_EMPTY = (".parquet", ".pq", ".arrow", ".feather", ".ipc", *ENDINGS)
+#: First characters of a row of LIBSVM's text.
+_OF_NUMBERS = [bytes([character]) for character in b"+-.0123456789"]
 #: First characters of a line of column names, in a file without the extension .csv.
 _LETTERS = frozenset(b'"_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz')
 #: Maximum length of the line of column names.
@@ -128,7 +130,8 @@ def recognized(source: SourceLike, reading: Reading) -> tuple[Source, TableKind 
             raise InputError(opened.name, None, "the file is empty", None, "expected a whole file")
         if path.removesuffix(ending).endswith(_TEXT_TABLES):
             return opened, "csv"
-        if path.removesuffix(ending).endswith(_JSON_LINES):
+        # Numbers are LIBSVM's text, as the native program reads it.
+        if path.removesuffix(ending).endswith(_JSON_LINES) and opened.peek(1)[:1] not in _OF_NUMBERS:
             return opened, "jsonl"
         kind = _kind_of(opened)
         opened.rewind()

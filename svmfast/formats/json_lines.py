@@ -106,6 +106,9 @@ class JsonWriter:
 
     def write_table(self, table: Any, rows: int) -> None:
         """Append the rows, which are `rows`."""
+        for place, field in enumerate(table.schema):
+            if pyarrow().types.is_timestamp(field.type):  # Python's have no nanoseconds
+                table = table.set_column(place, field.name, table[place].cast("string"))
         for batch in table.to_batches(max_chunksize=1 << 12):
             lines = [json.dumps(plain(one), ensure_ascii=False, default=str) for one in batch.to_pylist()]
             self._sink.write(("\n".join(lines) + "\n").encode())

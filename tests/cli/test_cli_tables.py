@@ -54,14 +54,18 @@ def result(path, *, names):
 def test_predictions_as_a_table(end, tmp_path):
     columns, ids = columns_of("photos.test"), [f"id {i}" for i in range(4000)]
     features = ",".join(f"x{j}" for j in range(1, package.load_model(EXACT).n_features + 1))
-    more = {"id": ids, "part": pa.array(ids).dictionary_encode()}
+    more = {
+        "id": ids,
+        "part": pa.array(ids).dictionary_encode(),
+        "time": pa.array(range(4000), pa.timestamp("ns")),
+    }
     rows, out = tmp_path / "rows.parquet", tmp_path / f"out.{end}"
     write(rows, {**more, **columns}, row_group_size=300)
-    options = ("--features", features, "--keep", "id,part", "--decision-values")
+    options = ("--features", features, "--keep", "id,part,time", "--decision-values")
     done = ran("predict", *options, rows, EXACT, out)
     assert (done.stdout, done.stderr) == (ran("predict", TEST, EXACT, tmp_path / "x").stdout, b"")
     found = read(out)
-    assert found.column_names == ["label", "1/-1", "id", "part"]
+    assert found.column_names == ["label", "1/-1", "id", "part", "time"]
     pairs = zip(found[0].to_pylist(), found[1].to_pylist(), strict=True)
     lines = [f"{label} {value:.17g}" for label, value in pairs]
     text = ran("predict", "-q", "--decision-values", TEST, EXACT, "-").stdout.decode()

@@ -95,7 +95,9 @@ def test_only_progress_keeps_a_large_file_from_the_native_call(tmp_path, monkeyp
 
 
 @needs_program
-@pytest.mark.parametrize("words", [["--help"], ["-x"], [], [str(BAD / "data" / "decimal_comma"), PHOTOS[1]]])
+@pytest.mark.parametrize(
+    "words", [["--help"], [], ["/dev/null", PHOTOS[1]], [str(BAD / "data" / "decimal_comma"), PHOTOS[1]]]
+)
 def test_the_command_speaks(words):
     done, expected = run_native(*words), run_native("predict", *words, program=PROGRAM)
     assert vars(done) == {**vars(expected), "args": done.args}
