@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from cascade_problems import PHOTOS, ROWS, coarse, compressed, exact_model
-from command import svmfast
+from command import ran, svmfast
 from meaning import FROZEN
 from rbf_models import rbf_model
 from sealing import packed, unpacked
@@ -42,8 +42,7 @@ def rows():
 def test_the_program(tmp_path):
     save_model(compressed(8), tmp_path / "fast")
     how = (PHOTOS, "--data", ROWS)
-    done = svmfast("cascade", "fast", *how, "--max-diff", "2%", "--json", "--force", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = ran("cascade", "fast", *how, "--max-diff", "2%", "--json", "--force", cwd=tmp_path)
     report, name = json.loads(done.stdout), "fast.cascade.model"
     assert report["labels_differing_limit_percent"] <= 2
     assert report["bytes"] == (tmp_path / name).stat().st_size
@@ -59,8 +58,7 @@ def test_the_program(tmp_path):
     assert (both != exact).sum() == report["labels_differing"]
     joined = ("--model", name, "--require-certified", "1%")
     for words in (("predict", "--certify", ROWS, name), ("bound-check", ROWS, *joined)):
-        refused = svmfast(*words, cwd=tmp_path)
-        assert refused.returncode == 2
+        refused = ran(*words, cwd=tmp_path, status=2)
         assert b"the model has no certificate" in refused.stderr
     # compare measures what predict answers.
     shown = svmfast("compare", PHOTOS, name, "--data", ROWS, "--json", cwd=tmp_path)
@@ -72,8 +70,7 @@ def test_the_program(tmp_path):
     assert report["multiply_adds"] == pytest.approx(average)
     assert line["multiply_adds"] == pytest.approx(average, rel=0.1)
     # Of a cascade, its fast model is joined.
-    again = svmfast("cascade", name, *how, "--max-diff", "2%", "--force", "-o", "again", cwd=tmp_path)
-    assert again.returncode == 0
+    ran("cascade", name, *how, "--max-diff", "2%", "--force", "-o", "again", cwd=tmp_path)
     assert (tmp_path / "again").read_bytes() == (tmp_path / name).read_bytes()
 
 
@@ -82,8 +79,7 @@ def test_the_program_gives_a_negative_answer(tmp_path):
     twice = np.repeat(np.arange(len(exact.sv)), 2)
     sv, coef = exact.sv.take(twice), exact.sv_coef[:, twice] / 2
     save_model(replace(exact, sv=sv, sv_coef=coef, nr_sv=2 * exact.nr_sv), tmp_path / "fast")
-    done = svmfast("cascade", "fast", PHOTOS, "--data", ROWS, "--json", cwd=tmp_path)
-    assert done.returncode == 1
+    done = ran("cascade", "fast", PHOTOS, "--data", ROWS, "--json", cwd=tmp_path, status=1)
     reason = b"the exact model alone costs no more (timed on this machine), by the 800 rows that decide"
     assert done.stderr.endswith(reason + b"; nothing was written\n")
     report = json.loads(done.stdout)
@@ -122,8 +118,7 @@ def test_labels_in_another_order_and_other_trainers(tmp_path, rows):
     np.testing.assert_array_equal(answer(joined, rows, exact=exact).predicted, expected)
     np.testing.assert_array_equal(predict(joined, rows, exact=joined.exact).predicted, expected)
     save_model(joined, tmp_path / "joined")
-    refused = svmfast("predict", "-q", "--decision-values", ROWS, tmp_path / "joined")
-    assert refused.returncode == 2
+    refused = ran("predict", "-q", "--decision-values", ROWS, tmp_path / "joined", status=2)
     assert b"values for different classes or pairs of classes" in refused.stderr
 
 

@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from command import svmfast
+from command import ran, svmfast
 from every_command import INPUTS, RUNS, inputs, outputs, words
 from program import PROGRAM, data, model
 
@@ -119,16 +119,15 @@ def test_the_result_is_that_of_rows_with_labels(name, tmp_path, capfd):
         made.append(re.sub(left, b"", out.read_bytes(), flags=re.M) if out.exists() else None)
     assert made[0] == made[1]
     assert name != "bound-check" or printed[0] == printed[1]
-    assert svmfast("train", "-q", "-s", "2", bare["TRAIN"], "--unlabelled", tmp_path / "one").returncode == 0
-    assert svmfast("train", "-q", "-s", "2", INPUTS["TRAIN"], tmp_path / "same").returncode == 0
+    ran("train", "-q", "-s", "2", bare["TRAIN"], "--unlabelled", tmp_path / "one")
+    ran("train", "-q", "-s", "2", INPUTS["TRAIN"], tmp_path / "same")
     assert (tmp_path / "one").read_bytes() == (tmp_path / "same").read_bytes()
 
 
 @pytest.mark.parametrize("exact", ["iris_c_rbf_prob", "diabetes_eps_rbf"])
 def test_predict_prints_no_score(exact, tmp_path):
     rows, out = data(f"{exact.split('_')[0]}.test"), tmp_path / "out"
-    done = svmfast("predict", without_labels(rows, tmp_path), model(exact), out, "--unlabelled")
-    assert done.returncode == 0
+    done = ran("predict", without_labels(rows, tmp_path), model(exact), out, "--unlabelled")
     assert not re.search(b"ccuracy|rror", done.stdout)
     count = len(rows.read_bytes().splitlines())
     assert f"svmfast: {count} rows predicted; without labels there is no score" in done.stderr.decode()

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from command import svmfast
+from command import ran, svmfast
 from program import data, model, words_of
 from pyarrow import parquet
 from sealing import packed, unpacked
@@ -91,8 +91,7 @@ def test_an_embedded_model_must_match_its_container(tmp_path):
 def test_a_fit_to_labels_is_refused_without_its_provenance(tmp_path):
     path = tmp_path / "model"
     words = "dcpred data/breast.train --from models/breast_c_rbf_prob.model --fit labels --clusters 1"
-    done = svmfast(*words_of(words), "--landmarks", "4", "--iterations", "1", "-o", path, "-q")
-    assert done.returncode == 0, done.stderr
+    ran(*words_of(words), "--landmarks", "4", "--iterations", "1", "-o", path, "-q")
     bare = replace(load_model(path), provenance={})
     for one in (load_model(path), bare, load_model(model_bytes(bare))):
         with pytest.raises(UnsupportedError, match="was fitted to labels, not to decision values"):
@@ -141,8 +140,7 @@ TRAIN, TEST = data("iris.train"), data("iris.test")
 )
 def test_conversions_of_three_classes_have_probabilities(words, what, tmp_path):
     out = tmp_path / "out"
-    done = svmfast(*words_of(words), "-o", out, "--json")
-    assert done.returncode == 0, done.stderr
+    done = ran(*words_of(words), "-o", out, "--json")
     assert b"will be dropped" not in done.stderr
     assert json.loads(done.stdout)["probabilities"] == what
     mine, theirs = (svmfast("predict", "-b", "1", "-q", TEST, one).stdout for one in (out, IRIS))
@@ -154,8 +152,7 @@ def test_conversions_of_three_classes_have_probabilities(words, what, tmp_path):
 
 def test_dcpred_warns_before_it_starts_that_labels_have_none(tmp_path):
     given = ("dcpred", TRAIN, "-o", tmp_path / "out", "--from")
-    done = svmfast(*given, IRIS, "-q", "-g", "0.1,1")
-    assert done.returncode == 2
+    done = ran(*given, IRIS, "-q", "-g", "0.1,1", status=2)
     first, last = done.stderr.decode().splitlines()
     assert first.startswith(f"svmfast: warning: the probabilities of {IRIS} will be dropped: --fit labels")
     assert "--from takes one --gamma and one -c or --lambda" in last
