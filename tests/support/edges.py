@@ -1,6 +1,6 @@
 """Data and models with extreme numbers and sizes, and the outcomes that every command may have.
 
-A command that gives an answer gives the right one: exact predictions are compared with the twin of LIBSVM,
+A command that gives an answer gives the right one: exact predictions are compared with LIBSVM's,
 approximated ones with what they say of their own error. A command
 that gives none says so in one line, with status 1 or 2, and leaves no file.
 """
@@ -52,7 +52,7 @@ def data_text(rows):
 
 
 def exact_values():
-    """Return the decision values of ``data`` by ``model``, slowly, and what may be lost to rounding."""
+    """Return LIBSVM's decision values of ``data`` by ``model``, and what may be lost to rounding."""
     model, rows = load_model("model"), read_svmlight("data").rows
     assert isinstance(model, KernelExpansion)
     scale = 1e-9 * (np.abs(model.sv_coef).sum() + 0.1) if model.kernel.kind in ("rbf", "sigmoid") else 0.0
@@ -154,7 +154,7 @@ def columns(text):
 
 
 def check_exact(run, data):
-    """``predict`` against the slow twin: the labels, and the decision values up to rounding."""
+    """``predict`` against LIBSVM: the labels, and the decision values up to rounding."""
     done = run(("predict", "-q", "--decision-values", "data", "model"))
     outcome, answers = judged(done, no=False), columns(done.stdout)
     if outcome.message != "answer":
@@ -166,7 +166,7 @@ def check_exact(run, data):
         room = lost or 1e-9 * abs(expected)
         close = abs(float(value) - expected) <= room or float(value) == expected
         if not close or (abs(expected) > room and float(label) != (1 if expected > 0 else -1)):
-            outcome.faults.append(f"{label} {value}, the twin says {expected}")
+            outcome.faults.append(f"{label} {value}, LIBSVM says {expected}")
     return outcome
 
 
@@ -179,7 +179,7 @@ def check_approximated(run):
         if not abs(float(value) - expected) <= float(bound):
             outcome.faults.append(f"{value} is not within {bound} of {expected}")
         if certified == "yes" and float(label) != (1 if expected > 0 else -1):
-            outcome.faults.append(f"certified {label}, the twin says {expected}")
+            outcome.faults.append(f"certified {label}, LIBSVM says {expected}")
     return outcome
 
 

@@ -1,16 +1,18 @@
-"""LIBSVM's decision values, operation by operation in plain Python: the slow oracle.
+"""LIBSVM itself, by its C interface, and two of its functions in plain Python.
 
-Python's floats round as C's doubles do, and ``math.exp`` and ``math.tanh`` are the C library's, as
-svm-predict's are.
+Python's floats round as C's doubles do, and ``math.exp`` is the C library's, as svm-predict's is.
 """
 
 import ctypes
 import math
 import os
-from itertools import combinations, pairwise
+import tempfile
+from itertools import pairwise
 
 import numpy as np
 from libsvm import svm as libsvm
+
+from svmfast.formats.model_files import save_model
 
 
 def exp(x):
@@ -30,28 +32,6 @@ def power(base, times):
         square = square * square
         times //= 2
     return result
-
-
-def kernel_value(model, z, x):
-    """Return ``Kernel::k_function(z, x)``: both vectors walked by ascending index."""
-    kernel, total = model.kernel, 0.0
-    i = j = 0
-    while i < len(z) or j < len(x):
-        a = z[i][0] if i < len(z) else 1 << 40
-        b = x[j][0] if j < len(x) else 1 << 40
-        p, q = z[i][1] if a <= b else 0.0, x[j][1] if b <= a else 0.0
-        i, j = i + (a <= b), j + (b <= a)
-        if kernel.kind == "rbf":
-            difference = p - q if a == b else p or q
-            total += difference * difference
-        elif a == b:
-            total += p * q
-    if kernel.kind == "rbf":
-        return exp(-kernel.gamma * total)
-    if kernel.kind == "linear":
-        return total
-    argument = kernel.gamma * total + kernel.coef0
-    return math.tanh(argument) if kernel.kind == "sigmoid" else power(argument, kernel.degree)
 
 
 def vectors(rows):
@@ -85,18 +65,7 @@ def lines(rows):
 
 def decision_values(model, rows):
     """Return ``svm_predict_values`` of every row, ``(n, p)``."""
-    sv, out = vectors(model.sv), np.empty((len(rows), len(model.rho)))
-    # A single function is that of a pair whose second class has no vectors.
-    ends = np.cumsum([len(sv), 0] if model.nr_sv is None else model.nr_sv).tolist()
-    starts = [0, *ends[:-1]]
-    coef = model.sv_coef.tolist()
-    for at, z in enumerate(vectors(rows)):
-        values = [kernel_value(model, z, x) for x in sv]
-        for p, (i, j) in enumerate(combinations(range(len(ends)), 2)):
-            total = 0.0
-            for k in range(starts[i], ends[i]):
-                total += coef[j - 1][k] * values[k]
-            for k in range(starts[j], ends[j]):
-                total += coef[i][k] * values[k]
-            out[at, p] = total - model.rho[p]
-    return out
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model")
+        save_model(model, path)
+        return libsvms(path, vectors(rows), model.head)[:, 1 : 1 + len(model.rho)]
