@@ -26,15 +26,6 @@ def checked(*words, status=0):
     return report("bound-check", *words, status=status)
 
 
-def test_gamma_max_before_training():
-    found, z = checked(PHOTOS), Z
-    centered = ((z - z.mean(axis=0)) ** 2).sum(axis=1)
-    assert (found["inputs"]["data"], found["rows"], found["features"]) == ([str(PHOTOS)], 4000, 15)
-    assert found["paper"]["gamma_max"] == pytest.approx(1 / (4 * (z**2).sum(axis=1).max()), rel=1e-14)
-    assert found["centered"]["gamma_max"] == pytest.approx(1 / (4 * centered.max()), rel=1e-12)
-    assert found["inside"] is None
-
-
 @pytest.mark.parametrize(("gamma", "status"), [("0.01", 0), ("0.017", 0), ("0.05", 1), ("0.3", 1)])
 def test_verdict_for_a_gamma(gamma, status):
     found, z = checked(PHOTOS, "--gamma", gamma, status=status), Z

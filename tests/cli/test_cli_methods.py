@@ -24,19 +24,6 @@ BREAST, DIABETES = data("breast.train"), data("diabetes.train")
 # --- budget-train
 
 
-def test_the_report_of_budget_train(tmp_path):
-    made, test = tmp_path / "m", read_svmlight(data("breast.test"))
-    words = ("-g", "0.05", "-B", "9", "--passes", "3", "--validate", data("breast.test"))
-    found = report("budget-train", *words, BREAST, made)
-    assert (found["support_vectors"], found["steps"], found["bytes"]) == (9, 3 * 380, made.stat().st_size)
-    assert 0 < found["merge_frequency"] < 1
-    loaded = load_model(made)
-    right = loaded.head.predict(loaded.decision_values(test.rows)) == test.labels
-    assert found["validation"]["accuracy"] == pytest.approx(100 * np.mean(right))
-    done = ran("budget-train", "-q", BREAST, made)
-    assert (done.stdout, done.stderr) == (b"", b"")
-
-
 def trained(words, rows=BREAST):
     return ran("budget-train", "-B", "15", "-q", *words.split(), rows, "-").stdout
 

@@ -1,6 +1,5 @@
 """`svmfast scale` and `--scale`: rows are scaled as they are read, and models contain the scaling."""
 
-import gzip
 import os
 import re
 import shlex
@@ -232,15 +231,6 @@ def test_of_equal_zeros_the_range_file_has_the_later_one(tmp_path):
     (tmp_path / "rows").write_bytes(b"1 1:-1 2:1 3:-1 4:1\n1 1:0 2:0 3:-0 4:-0\n1 1:-0 2:-0 3:0 4:0\n")
     ran("scale", "-s", tmp_path / "ranges", tmp_path / "rows")
     assert (tmp_path / "ranges").read_bytes() == b"x\n-1 1\n1 -1 -0\n2 -0 1\n3 -1 0\n4 0 1\n"
-
-
-def test_pipes_packed_files_and_named_outputs(tmp_path):
-    expected, packed, out = SCALED["TRAIN"].read_bytes(), tmp_path / "rows.gz", tmp_path / "out.gz"
-    packed.write_bytes(gzip.compress(IRIS.read_bytes()))
-    assert ran("scale", packed, "-o", out).stdout == b""
-    assert gzip.decompress(out.read_bytes()) == ran("scale", IRIS).stdout == expected
-    done = ran("scale", "-r", RANGES, "-", stdin=data("iris.test").read_bytes())
-    assert done.stdout == SCALED["TEST"].read_bytes()
 
 
 def test_rows_from_a_pipe_are_scaled_as_they_arrive():

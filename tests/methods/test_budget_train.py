@@ -63,6 +63,7 @@ def test_accuracy_is_near_the_exact_models(name, gamma, budget, least):
     ours, exactly = (np.mean(predicted(one, test.rows) == test.labels) for one in (made, exact))
     assert ours >= max(least, exactly - 0.02)
     assert report.support_vectors == len(made.sv) <= report.functions * budget
+    assert 0 < report.merge_frequency < 1
     assert (made.head.labels == exact.head.labels).all()
 
 
@@ -138,7 +139,8 @@ def test_the_bias_is_optional(keep, usual):
 def test_a_refit_that_is_worse_is_not_returned():
     source, validate = moons(), Rows.from_dense(two_moons(500, 22)[0])
     options = replace(MOONS, passes=3)
-    iterate, _ = budget_train(source, replace(options, keep="last"))
+    iterate, report = budget_train(source, replace(options, keep="last"))
+    assert report.steps == 3 * 600
     # The labels are the iterate's own predictions, so nothing can be better.
     made, report = budget_train(source, options, validate=(validate, predicted(iterate, validate)))
     assert report.validation.accuracy == 100.0

@@ -110,6 +110,10 @@ def test_bounds_do_not_depend_on_the_blocks(size):
     assert found.paper.max_squared_norm == pytest.approx((dense**2).sum(axis=1).max(), rel=1e-14)
     mean = bound_check.mean_of(blocks_of(rows, size))
     np.testing.assert_array_equal(mean, np.cumsum(dense, axis=0)[-1] / 4000)  # added in the order of the rows
+    for bound, center in ((found.paper, 0.0), (found.centered, mean)):
+        largest = ((dense - center) ** 2).sum(axis=1).max()
+        assert bound.gamma_max == pytest.approx(1 / (4 * largest), rel=1e-12)
+    assert found.inside is None
 
 
 def test_the_bound_of_a_model_takes_the_norms_of_its_vectors_and_of_the_rows():
