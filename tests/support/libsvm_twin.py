@@ -1,10 +1,6 @@
-"""LIBSVM itself, by its C interface, and two of its functions in plain Python.
-
-Python's floats round as C's doubles do, and ``math.exp`` is the C library's, as svm-predict's is.
-"""
+"""LIBSVM itself, by its C interface, and its power in plain Python."""
 
 import ctypes
-import math
 import os
 import tempfile
 from itertools import pairwise
@@ -13,14 +9,6 @@ import numpy as np
 from libsvm import svm as libsvm
 
 from svmfast.formats.model_files import save_model
-
-
-def exp(x):
-    """Return C's exp, which overflows to infinity."""
-    try:
-        return math.exp(x)
-    except OverflowError:
-        return math.inf
 
 
 def power(base, times):
