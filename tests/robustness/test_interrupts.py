@@ -117,6 +117,7 @@ WORK = {
     "one-hot rows": lambda: decisions("rbf", one_hot(60_000), one_hot(60_000)),
     "laplacian rows": lambda: decisions("laplacian", dense(10_000, 200), dense(20_000, 200)),
     **{"reduced set": reduced_set, "power sums": power_sums},
+    **{"laplacian matrix": laplacian_matrix, "budgeted steps": budget_steps},
     "pairs of points": lambda: lambda threads: _core.sums_over_pairs(*POINTS, 3, 9, threads),
     "a library": lambda: lambda _: interruptible(lambda: np.linalg.eigvalsh(np.ones((3000, 3000)))),
 }
