@@ -208,12 +208,6 @@ def test_compat_truncates_labels_as_svm_train_does(tmp_path):
     assert b"\nlabel 1 -2\n" in model
 
 
-def test_weights_with_negative_labels_and_values_that_look_like_options(tmp_path):
-    options = "-t 3 -g 0.1 -r -1 -w-1 2 -w1 0.5"
-    model = trained(options, fixture("breast.train").read_text(), tmp_path)
-    assert model == libsvm_bytes(tmp_path / "data", options, tmp_path)
-
-
 def test_log_receives_the_solvers_messages_and_its_errors_come_back():
     data, pieces = read_svmlight(IRIS), []
     train(data.rows, data.labels, log=pieces.append)

@@ -17,13 +17,11 @@ def _scripts(monkeypatch):
 
 
 def run(script, *words):
+    """Run a script; return the cells of the lines of all tables that it prints, without their heads."""
     command = [sys.executable, BENCH / script, "--repeats", "1", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300)
-
-
-def lines(printed):
-    """Return the cells of the lines of all tables, without their heads."""
-    rows = [line[2:-2].split(" | ") for line in printed.splitlines() if line.startswith("| ")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    rows = [line[2:-2].split(" | ") for line in done.stdout.splitlines() if line.startswith("| ")]
     rules = [i for i, row in enumerate(rows) if set(row[0]) == {"-"}]
     return [row for i, row in enumerate(rows) if i not in rules and i + 1 not in rules]
 
@@ -77,9 +75,7 @@ def test_tables_go_between_the_marks_of_a_page(tmp_path):
 
 @pytest.mark.skipif(shutil.which("svm-predict") is None, reason="no svm-predict")
 def test_labels_and_certificates_are_measured():
-    done = run("speed.py", "--table", "exact", "--table", "certified", "--only", "photos_c_rbf")
-    assert done.returncode == 0, done.stderr
-    exact, certified = lines(done.stdout)
+    exact, certified = run("speed.py", "--table", "exact", "--table", "certified", "--only", "photos_c_rbf")
     assert (exact[0], exact[1], exact[5]) == ("photos_c_rbf", "4,000", "0")
     assert float(exact[4].rstrip("%")) > 97
     assert certified[:2] == ["photos_c_rbf", "`--order 2`"]
@@ -87,14 +83,10 @@ def test_labels_and_certificates_are_measured():
 
 
 def test_the_papers_figures_are_measured():
-    done = run("reproduce.py", "--only", "gamma_max", "--only", "sizes")
-    assert done.returncode == 0, done.stderr
-    found = {row[1]: row[4] for row in lines(done.stdout)}
+    found = {row[1]: row[4] for row in run("reproduce.py", "--only", "gamma_max", "--only", "sizes")}
     assert found["gamma_max"] == "0.0170"
     assert found["sizes"].endswith("(1/25.2)")
-    done = run("papers.py", "--table", "budget-exact", "--table", "meka")
-    assert done.returncode == 0, done.stderr
-    exact, *meka = lines(done.stdout)
+    exact, *meka = run("papers.py", "--table", "budget-exact", "--table", "meka")
     assert exact == ["breast", "97.88", "51", "-"]  # by svm-predict: fixtures/golden/breast_c_rbf.stdout
     assert float(meka[0][5]) < 0.02
 
@@ -112,6 +104,4 @@ def test_a_script_runs_on_the_fixtures(script, words, count):
         pytest.skip("no LIBSVM programs")
     if script == "export.py" and shutil.which("gcc") is None:
         pytest.skip("no gcc: C files cannot be compiled")
-    done = run(script, *words)
-    assert done.returncode == 0, done.stderr
-    assert len(lines(done.stdout)) == count
+    assert len(run(script, *words)) == count
