@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,9 @@ def run(front: Front, output: str | None, **given: Any) -> int:
     size = None
     if result.model is not None and output is not None:
         size = result.save(output, map)
+        old = map or f"{output}.map"
+        if result.libsvm_form and result.model.unscaled.behind_map is None and os.path.exists(old):
+            front.warn(f"{old} is not of this model, which has no map")
     for text in result.warnings[len(listener.warnings) :]:
         front.warn(text)
     _print(front, result, output, size, time.perf_counter() - begin, prints=not (front.quiet or logs))

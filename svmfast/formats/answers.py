@@ -102,6 +102,11 @@ class OutputColumns:
         if form is None and (keep or self.nulls):
             what, add = "`keep`" if keep else "`on_null` keep", "; add `suffix` .parquet" if many else ""
             raise OptionError(f"{what} needs an output that is a table: {_TABLES}{add}")
+        if form in ("csv", "tsv") and self.nulls and self.columns == LABELS and not keep:
+            raise OptionError(
+                "`on_null` keep: readers of CSV skip a line whose only cell is empty; `keep` another column, "
+                "or write another format"
+            )
         own = {"label", "inside", "certified", "error_bound"}
         own.update(pair_names(self.head, names) if keep else (), _probabilities(self.head, names))
         for name in keep:

@@ -27,6 +27,8 @@ SVM_SCALE_DIGITS = 6
 _BLOCK_ENTRIES = 1 << 18
 _TIMED_BLOCKS = 8
 _ENTRY_BYTES = 12
+#: Of a column whose range is learned: the range, the map and a model's file of both.
+_LEARNED_BYTES = 256
 #: This many significant digits distinguish all float64 numbers.
 MAX_DIGITS = 17
 
@@ -135,15 +137,18 @@ class Scaling(Cacheless):
         return cls(*ranges.as_affine(), ranges=ranges, target=target, digits=digits)
 
     @classmethod
-    def learned(cls, rows: Rows, lower: float, upper: float) -> Scaling:
-        """Make the map that svm-scale learns from these rows."""
+    def learned(cls, rows: Rows, limits: tuple[float, float], memory: int = MEMORY) -> Scaling:
+        """Make the map that svm-scale learns from these rows, for an interval; `memory` limits its bytes."""
         d = rows.n_columns
+        if _LEARNED_BYTES * d > memory:
+            what = f"a scaling of {count(d, 'column')}"
+            raise MemoryLimitError(what, _LEARNED_BYTES * d, memory, "allow more memory")
         # A column that some row leaves out has a 0.
         some = np.bincount(rows.indices, minlength=d) < len(rows)
         low, high = np.where(some, 0.0, np.inf), np.where(some, 0.0, -np.inf)
         np.minimum.at(low, rows.indices, rows.values)
         np.maximum.at(high, rows.indices, rows.values)
-        return cls.from_ranges(low, high, lower, upper)
+        return cls.from_ranges(low, high, *limits)
 
     def __len__(self) -> int:
         return len(self.offset)

@@ -114,7 +114,7 @@ def _side_by_side(
         pair = replace(pair, cache_size=pair.cache_size / threads)
         inside, outside = rows.take(fold.inside), rows.take(fold.outside)
         if pair.scale_to is not None:
-            scaling = Scaling.learned(inside, *pair.scale_to)
+            scaling = Scaling.learned(inside, pair.scale_to, pair.memory)
             inside, outside = (scaling.apply(part, memory=pair.memory) for part in (inside, outside))
         model = train(inside, labels[fold.inside], pair)
         return model.decision_values(outside)[:, 0] if model.head.is_regression else model.labels(outside)

@@ -283,7 +283,7 @@ def run(inputs: Inputs, options: TrainOptions, setting: Setting) -> Outcome:
         return Outcome(None, score)
     rows, learned = data.rows, None
     if options.scale_to is not None:
-        learned = Scaling.learned(rows, *options.scale_to)
+        learned = Scaling.learned(rows, options.scale_to, options.memory)
         rows = learned.apply(rows, memory=options.memory)
     model = train(rows, labels, options, threads=setting.threads, log=setting.log)
     # svm-train's file has eight digits, and the model in memory should equal the one in the file.
