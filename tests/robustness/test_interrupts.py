@@ -123,6 +123,8 @@ WORK = {
 }
 
 
+# An interrupt may come while threadpoolctl has a file open.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("name", WORK)
 def test_native_work_is_interrupted_promptly(name):
     work = WORK[name]()
