@@ -127,7 +127,7 @@ class TableStream(RowStream):
 
         names, separator, header, switches = self._csv_columns()
         pa = self._pa
-        words = set(self._keep)
+        words = set(self._keep).difference(self._reading.features or self._names or ())
         if self._classes is not None or self._reading.class_names is not None:
             words.add(label_of(names, self._reading) or "")  # names of classes, or numbers
         others = {name: pa.bool_() for name in switches} | {name: pa.string() for name in words}

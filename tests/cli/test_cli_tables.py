@@ -102,12 +102,14 @@ def test_rows_that_lack_a_feature(form, how, tmp_path):
     columns |= {one: pa.array(columns[one], mask=gap == place) for place, one in enumerate(features)}
     path = tmp_path / f"rows.{form}"
     write(path, {**columns, "id": ids}, **({"row_group_size": 150} if form == "parquet" else {}))
-    words = ("--features", ",".join(features), "--keep", "id", "--decision-values", path, EXACT)
+    kept = "id", features[0]  # a feature may be kept, too
+    words = ("--features", ",".join(features), "--keep", ",".join(kept), "--decision-values", path, EXACT)
     out = tmp_path / "out.parquet"
     told = report("predict", "--on-null", how, *words, out)
     lines = ran("predict", "-q", "--decision-values", TEST, EXACT, "-").stdout.decode().split("\n")[1:-1]
-    rows = [(*map(float, line.split()), name) for line, name in zip(lines, ids.to_pylist(), strict=True)]
-    expected = [row if gap[i] < 0 else (None, None, row[2]) for i, row in enumerate(rows)]
+    more = zip(ids.to_pylist(), columns[features[0]].to_pylist(), strict=True)
+    rows = [(*map(float, line.split()), *kept) for line, kept in zip(lines, more, strict=True)]
+    expected = [row if gap[i] < 0 else (None, None, *row[2:]) for i, row in enumerate(rows)]
     expected = [row for row in expected if how == "keep" or row[0] is not None]
     assert list(zip(*(one.to_pylist() for one in read(out).columns), strict=True)) == expected
     assert (told["rows"], told["rows_with_missing_features"]) == (sum(gap < 0), sum(gap >= 0))

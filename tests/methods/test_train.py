@@ -21,6 +21,7 @@ import svmfast as package
 from svmfast.errors import OptionError, TrainingRowError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods.common.cross_validation import CrossValidation, best_of
 from svmfast.methods.train.libsvm import Problem, libsvm_folds
 from svmfast.methods.train.training import TrainOptions, cross_validate, train
 from svmfast.rows import Rows
@@ -138,17 +139,26 @@ def test_a_fold_does_not_see_the_range_of_its_own_rows():
     assert report.best.quality.accuracy == 100 * right / len(y)
 
 
-def test_of_equally_good_pairs_the_smallest_cost_is_best():
-    rows, labels = np.array([[0.0], [0.1], [5.0], [5.1]]), [1, 1, 2, 2]
-    best = package.train(rows, labels, folds=2, C=(4, 1, 2), gamma=(3, 1)).report.best
-    assert (best.quality.accuracy, best.regularization, best.gamma) == (100, 1, 1)
+def test_the_best_pair():
+    target = np.array([1.0] * 9 + [2.0])
+    many, balanced = target.copy(), target.copy()
+    many[9], balanced[:2] = 1, 2  # 9 of 10 rows, and 8 of 10 with the row of the rare class
+    scores = [
+        CrossValidation(quality(found, target, regression=False), gamma, cost)
+        for found, gamma, cost in ((balanced, 1, 1), (many, 3, 4), (many, 3, 2), (many, 1, 2))
+    ]
+    # Of equals the smallest C, then gamma; with weights a row counts by its class.
+    assert best_of(scores, ()) == scores[3]
+    assert best_of(scores, ((2, 5.0),)) == scores[0]
+    errors = [CrossValidation(quality(target + x, target, regression=True), 1, 1) for x in (0.2, 0.1)]
+    assert best_of(errors, ()) == errors[1]
 
 
-def test_the_best_pair_counts_rows_by_the_weight_of_their_class():
-    rows, labels = np.array([[0.0]] * 9 + [[0.5]] * 3), np.array([1] * 9 + [2] * 3)
-    plain, weighted = (package.train(rows, labels, folds=3, C=(0.01, 100), weights=w) for w in ((), {2: 5.0}))
-    assert plain.report.best.regularization == 0.01 or plain.report.best.quality.accuracy == 100
-    assert weighted.report.best.quality.classes[1].correct == 3
+def test_a_grid_is_chosen_by_weighted_accuracy():
+    rows, grid = package.read_svmlight(fixture("wine.train")), {"C": (1, 30), "gamma": (0.02, 0.5)}
+    found = package.train(rows, folds=4, weights={2: 3.0}, **grid).report
+    plain = best_of(found.cross_validation, ())
+    assert found.best == best_of(found.cross_validation, ((2, 3.0),)) != plain
 
 
 def test_openmp_threads_do_not_change_cross_validation():

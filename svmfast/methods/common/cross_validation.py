@@ -68,8 +68,21 @@ def fold_numbers(rows: Rows, folds: int, seed: int) -> IntArray:
     return drawn[group]
 
 
-def best_of(scores: Sequence[CrossValidation], *, classes: bool) -> CrossValidation:
-    return (max if classes else min)(scores, key=lambda one: float(one.score))
+def best_of(scores: Sequence[CrossValidation], weights: Sequence[tuple[int, float]]) -> CrossValidation:
+    """The pair with the smallest error or the highest accuracy, in which rows count by their class's weight.
+
+    Of equal ones that of the smallest C or lambda, then gamma. `weights` are pairs of label and weight.
+    """
+    of_label = dict(weights)
+
+    def merit(one: CrossValidation) -> float:
+        if one.quality.accuracy is None:
+            return -float(one.score)
+        if not of_label or not one.quality.classes:
+            return float(one.score)
+        return sum(of_label.get(int(part.label), 1.0) * part.correct for part in one.quality.classes)
+
+    return max(scores, key=lambda one: (merit(one), -one.regularization, -one.gamma))
 
 
 def best_pair(
@@ -81,17 +94,24 @@ def best_pair(
     """
     if not scores:
         return options.gamma[0], options.regularizations(problem.hinge)[0], asked
-    best = best_of(scores, classes=problem.hinge)
+    best = best_of(scores, options.weights)
     own = {"C" if problem.hinge else "lambda_": (best.regularization,)}
     return best.gamma, best.regularization, replace(asked, gamma=(best.gamma,), folds=None, **own)
 
 
-def score_lines(scores: Sequence[CrossValidation], *, classes: bool) -> list[str]:
-    name = "C" if classes else "lambda"
+def score_lines(scores: Sequence[CrossValidation], name: str) -> list[str]:
+    """A line for each pair; `name` is that of the regularization."""
     return [
         f"cross        gamma {one.gamma:.6g}, {name} {one.regularization:.6g}: {one.quality.line()}"
         for one in scores
     ]
+
+
+def choice_lines(scores: Sequence[CrossValidation], best: CrossValidation, name: str) -> list[str]:
+    """The lines of all pairs and, of several, the best one: its own score chose it."""
+    chosen = f"best         gamma {best.gamma:.6g}, {name} {best.regularization:.6g}"
+    more = [f"{chosen}: chosen by these scores, so expect a worse one on new rows"] if len(scores) > 1 else []
+    return [*score_lines(scores, name), *more]
 
 
 @dataclass(frozen=True)
@@ -105,9 +125,14 @@ class ScoresReport(Figures):
         "square error), and the figures of `training` on the rows left out."
     )
 
-    @computed.figure("The best of them, with the same keys.")
+    #: (label, weight): a row counts by the weight of its class.
+    weights: tuple[tuple[int, float], ...] = ()
+
+    @computed.figure(
+        "The best of them, with the same keys. Its score chose it: expect a worse one on new rows."
+    )
     def best(self) -> CrossValidation:
-        return best_of(self.cross_validation, classes=self.task in CLASSES)
+        return best_of(self.cross_validation, self.weights)
 
     @property
     def training(self) -> Quality:
@@ -119,7 +144,8 @@ class ScoresReport(Figures):
         """Print the report as text; the last line is svm-train's."""
         classes = self.task in CLASSES
         last = f"Accuracy = {self.best.score:g}%" if classes else f"RMSE = {self.best.score:g}"
-        return [*score_lines(self.cross_validation, classes=classes), f"Cross Validation {last}"]
+        name = "C" if classes else "lambda"
+        return [*choice_lines(self.cross_validation, self.best, name), f"Cross Validation {last}"]
 
 
 def checked_labels(data: GivenRows, options: Any, setting: Setting, missing: str) -> FloatArray:

@@ -51,7 +51,7 @@ class LandmarkReport(Figures):
         classes = self.task in CLASSES
         kernel += f", {'C' if classes else 'lambda'} {self.regularization:.6g}"
         lines = [
-            *score_lines(self.cross_validation, classes=classes),
+            *score_lines(self.cross_validation, "C" if classes else "lambda"),
             f"data         {self.rows:,} rows, {self.features:,} features{data}",
             f"kernel       {kernel}",
             *own,

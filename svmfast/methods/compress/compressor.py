@@ -21,9 +21,7 @@ from svmfast.methods.common.error_statement import TRAINED_ON, probabilities_aft
 from svmfast.methods.common.row_sample import RowSample
 from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.data_split import (
-    DRAWN_FOR_EACH,
     ENOUGH_ROWS,
-    LEAST_DRAWN,
     class_sizes,
     gather,
     scale_of,
@@ -49,6 +47,7 @@ from svmfast.methods.compress.reduced_set import (
 )
 from svmfast.methods.compress.report import CompressReport, compared, coordinates
 from svmfast.methods.compress.score_fit import solve_scores
+from svmfast.methods.compress.sizes import RANKS, bytes_each, map_bytes, vectors_for
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
@@ -64,31 +63,8 @@ class Start(NamedTuple):
     scores: bool
 
 
-def bytes_each(options: CompressOptions, width: int, functions: int, scores: bool = False) -> int:
-    """Estimate the bytes of a vector of a model of pairs with so many `functions`, or of scores.
-
-    They are 4 a number in C, in text 13 for a value and 20 for a coefficient, 12 and 8 in files of scores.
-    """
-    if options.max_flash:
-        return 4 * (width + functions + scores)
-    return 12 * width + 8 * (functions + 2) if scores else 13 * width + 20 * functions
-
-
-def vectors_for(model: KernelExpansion, options: CompressOptions, *, from_data: bool) -> int:
-    """How many support vectors of `model` are enough for the size that the options ask for."""
-    n = len(model.sv)
-    if model.kernel.kind == "linear" or options.max_diff is not None:
-        return n  # a linear kernel needs the sums of all; the search may need up to half of the vectors
-    size = options.sv or round((options.ratio or 0) * n)
-    if limit := options.max_bytes or options.max_flash:
-        rank = min(RANKS) if options.metric == "auto" else options.metric
-        width = min(model.n_features, rank) if isinstance(rank, int) else model.n_features
-        size = limit // bytes_each(options, width, len(model.sv_coef))
-    return max(LEAST_DRAWN if from_data else ENOUGH_ROWS, DRAWN_FOR_EACH * size)
-
-
-#: Ranks of metrics that ``auto`` tries, the most columns for which it tries all, and for which it tries any.
-RANKS, MOST_FULL, MOST_COLUMNS = (8, 16, 24, 32), 64, 2000
+#: The most columns for which ``auto`` tries a metric of all, and for which it tries any.
+MOST_FULL, MOST_COLUMNS = 64, 2000
 #: Iterations after which ``auto`` compares its starts.
 PROBE_ITERATIONS = 60
 #: LARS squares a Gram matrix, which takes minutes for a class with more support vectors than this.
@@ -286,10 +262,6 @@ class Compressor:
         own += [("kmeans", rank) for rank in ranks]
         return [Start(*one, scores) for scores in self._rules for one in own]
 
-    def map_bytes(self, rank: int | None) -> int:
-        """The bytes of a map, its center and, in a file, its columns."""
-        return 0 if rank is None else 4 * self.split.width * (rank + (1 if self.options.max_flash else 3))
-
     @property
     def largest(self) -> int:
         """The most support vectors of a compressed model."""
@@ -299,7 +271,7 @@ class Compressor:
         """About how many vectors take `limit` bytes; below 0 if a map takes more."""
         width = start.rank or self.split.width
         each = bytes_each(self.options, width, len(self.model.sv_coef), start.scores)
-        return min(self.largest, (limit - self.map_bytes(start.rank)) // each)
+        return min(self.largest, (limit - map_bytes(self.options, self.split.width, start.rank)) // each)
 
     def _best_start(self, start: Start, sizes: NDArray[np.int64]) -> ReducedSet:
         """The start, with the best metric of its rank."""

@@ -84,8 +84,9 @@ class CompressReport(Figures):
             )
         lines += [*self.statement.lines(), *self.kept.lines()]
         if self.sizes_tried:
-            tried = ", ".join(f"{size:,}: {value:.2%}" for size, value in self.sizes_tried)
-            lines.append(f"sizes tried  {tried} (difference on the {self.rows_choosing:,} rows for choices)")
+            measured, rows = self.rows_choosing > 0, count(self.rows_choosing, "row")
+            tried = ", ".join(f"{n:,}" + f": {value:.2%}" * measured for n, value in self.sizes_tried)
+            lines.append(f"sizes tried  {tried}" + f" (difference on {rows} for choices)" * measured)
         return lines
 
 

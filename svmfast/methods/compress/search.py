@@ -13,10 +13,11 @@ from svmfast.errors import NothingFitsError
 from svmfast.methods.candidates import Candidate, CandidateRequest, NotTried
 from svmfast.methods.common.error_statement import ErrorStatement
 from svmfast.methods.compress import CompressOptions
-from svmfast.methods.compress.compressor import Compressor, bytes_each
+from svmfast.methods.compress.compressor import Compressor
 from svmfast.methods.compress.made_model import Compressed
 from svmfast.methods.compress.metric import has_metric
 from svmfast.methods.compress.report import CompressReport, coordinates
+from svmfast.methods.compress.sizes import bytes_each, map_bytes
 from svmfast.methods.method import Inputs, Outcome, Setting
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
@@ -195,7 +196,7 @@ def _search_bytes(compressor: Compressor, limit: int, size_of: SizeOf, progress:
                     what += f" and a map to {coordinates(report.metric)}"
                 takes = "takes" if size == 1 and report.metric is None else "take"
                 raise NothingFitsError(f"{what} {takes} {used:,} bytes, more than {limit:,}", "allow more")
-        fixed = compressor.map_bytes(report.metric)
+        fixed = map_bytes(compressor.options, compressor.split.width, report.metric)
         fixed *= fixed < min(limit, used)
         guess = round(size * (limit - fixed) / (used - fixed) * (0.99 if used <= limit else 0.97))
         size = max(fits + 1, smallest, min(guess, too_large - 1))
@@ -255,6 +256,10 @@ def run(inputs: Inputs, options: CompressOptions, setting: Setting) -> Outcome:
         report = replace(report, bytes=setting.stored_size(found.model))
         if options.max_flash:
             report = replace(report, table_bytes=size_of(found.model))
+        if not report.statement.rows + report.statement.frequent_rows and report.method != "collapse":
+            setting.warn(
+                "no rows were held out: how much the model differs is not measured; give more rows in `data`"
+            )
     report = replace(report, source_bytes=source.n_bytes)
     for note in report.notes:
         setting.note(note)

@@ -64,7 +64,8 @@ def fit(
         return _fit_model(problem, options, setting, asked)
     _check_width(rows, options)
     with one_blas_thread():
-        return None, ScoresReport(problem.task, options.folds, _scores(problem, options, setting))
+        scores = _scores(problem, options, setting)
+        return None, ScoresReport(problem.task, options.folds, scores, options.weights)
 
 
 def fit_exact(

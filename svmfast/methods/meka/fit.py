@@ -80,7 +80,8 @@ def fit(
     if setting.writes or not options.folds:
         return _fit(problem, options, setting, asked)
     with one_blas_thread():
-        return None, ScoresReport(problem.task, options.folds, _scores(problem, options, setting))
+        scores = _scores(problem, options, setting)
+        return None, ScoresReport(problem.task, options.folds, scores, options.weights)
 
 
 def _scores(problem: Problem, options: MekaOptions, setting: Setting) -> tuple[CrossValidation, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from svmfast.errors import OptionError
 from svmfast.figures import Figures, computed, figure
-from svmfast.methods.common.cross_validation import CrossValidation, score_lines
+from svmfast.methods.common.cross_validation import CrossValidation, best_of, choice_lines
 from svmfast.methods.method import Setting
 from svmfast.methods.train import TrainOptions
 from svmfast.methods.train.libsvm import Fold, libsvm_folds
@@ -39,26 +39,15 @@ class GridScores(Figures):
     weights: tuple[tuple[int, float], ...] = ()
 
     @computed.figure(
-        "The best of them, with the same keys: the highest accuracy, in which rows count by the weight of "
-        "their class, or the smallest error; of equal ones that of the smallest C, then gamma."
+        "The best of them, with the same keys. Its score chose it: expect a worse one on new rows."
     )
     def best(self) -> CrossValidation:
-        return max(self.cross_validation, key=lambda one: (self._merit(one), -one.regularization, -one.gamma))
-
-    def _merit(self, one: CrossValidation) -> float:
-        if one.quality.accuracy is None:
-            return -float(one.score)
-        weight = dict(self.weights)
-        return sum(weight.get(int(part.label), 1.0) * part.correct for part in one.quality.classes)
+        return best_of(self.cross_validation, self.weights)
 
     def lines(self) -> list[str]:
         best: CrossValidation = self.best
         last = FoldScore(self.rows, self.folds, best.quality).lines()
-        return [
-            *score_lines(self.cross_validation, classes=True),
-            f"best         gamma {best.gamma:.6g}, C {best.regularization:.6g}",
-            *last,
-        ]
+        return [*choice_lines(self.cross_validation, best, "C"), *last]
 
 
 def score_grid(rows: Rows, labels: FloatArray, options: TrainOptions, setting: Setting) -> GridScores:
