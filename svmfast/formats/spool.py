@@ -7,6 +7,8 @@ together. A working set takes at most half of the memory allowed.
 
 from __future__ import annotations
 
+from _thread import allocate_lock
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +21,7 @@ from svmfast.errors import OptionError
 from svmfast.formats.source import Closing
 from svmfast.formats.target import reported
 from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.row_blocks import LocalBlocks
 from svmfast.solvers.training_data import LabelOrder, WorkingSet, compact, occurring, random_order
 
 #: With fewer parts per working set, the rows would hardly be shuffled.
@@ -38,7 +41,7 @@ class _Part:
     first: int
 
 
-class Spool(Closing):
+class Spool(Closing, LocalBlocks):
     """Training rows that are moved to a temporary file if they exceed half of `memory`. A context manager.
 
     Add the rows in order, then call :meth:`finish`; afterwards the spool is a
@@ -61,6 +64,7 @@ class Spool(Closing):
         self._file: IO[bytes] | None = None
         self._parts: list[_Part] = []
         self._whole: WorkingSet | None = None
+        self._lock = allocate_lock()  # the file has one position
         self.n_sets = 1
         self._final: Callable[[FloatArray], FloatArray] = lambda labels: labels
 
@@ -106,6 +110,16 @@ class Spool(Closing):
         order = random_order(len(self._parts), seed, epoch, _SHUFFLE)
         begin, end = (len(order) * n // self.n_sets for n in (number, number + 1))
         return self._read([self._parts[k] for k in order[begin:end]])
+
+    def rows_between(self, first: int, last: int) -> WorkingSet:
+        if (whole := self._whole) is not None:
+            return WorkingSet(whole.rows[first:last], whole.labels[first:last], whole.numbers[first:last])
+        starts = [part.first for part in self._parts]
+        begin, end = bisect_right(starts, first) - 1, bisect_left(starts, last)
+        with self._lock:
+            found = self._read(self._parts[begin:end])
+        used = slice(first - starts[begin], last - starts[begin])
+        return WorkingSet(found.rows[used], found.labels[used], found.numbers[used])
 
     def _keep(self, rows: Rows, labels: FloatArray) -> int:
         """Keep rows in memory; return their bytes."""

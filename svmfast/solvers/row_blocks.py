@@ -1,0 +1,125 @@
+"""Training rows in fixed blocks, so that neither their division among files nor the workers change a result.
+
+Block b has the rows b * BLOCK to (b + 1) * BLOCK of the whole input in their order, however the input is
+divided into files. Sums over blocks go up one binary tree over the numbers of the blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svmfast.rows import FloatArray
+from svmfast.solvers.training_data import LabelOrder, WorkingSet
+from svmfast.threads import map_in_threads
+
+A = TypeVar("A")
+R = TypeVar("R")
+
+#: Rows of a block.
+BLOCK = 8192
+
+#: What is summed over the rows: arrays of the same shapes in every block.
+Sums = list[FloatArray]
+
+
+class RowBlocks(Protocol):
+    """All training rows as blocks: in memory, in a temporary file, or read by the workers of a cluster.
+
+    `work` is called with a block and an argument. It is a function of a module, and its argument and result
+    can be pickled. A block is a :class:`WorkingSet` in compact columns, with the rows in their order.
+    """
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    @property
+    def n_features(self) -> int:
+        """Width of the input: LIBSVM's largest index."""
+
+    @property
+    def columns(self) -> NDArray[np.int32]:
+        """The columns that occur in the input, ascending; compact column k is ``columns[k]``."""
+
+    @property
+    def labels(self) -> LabelOrder:
+        """The labels that occur."""
+
+    def each(self, work: Callable[[WorkingSet, A], R], argument: A, threads: int = 1) -> Iterator[R]:
+        """Yield the results of all blocks, in the order of the blocks."""
+
+    def total(self, work: Callable[[WorkingSet, A], Sums], argument: A, threads: int = 1) -> Sums:
+        """Sum the results of all blocks in the tree's order."""
+
+
+class LocalBlocks:
+    """The blocks of rows that one process reads; a subclass has the other attributes of RowBlocks."""
+
+    n_rows: int
+
+    def rows_between(self, first: int, last: int) -> WorkingSet:
+        """The rows `first` to `last` - 1 of the input, in compact columns."""
+        raise NotImplementedError
+
+    def each(self, work: Callable[[WorkingSet, A], R], argument: A, threads: int = 1) -> Iterator[R]:
+        def of_block(number: int) -> R:
+            first = number * BLOCK
+            return work(self.rows_between(first, min(first + BLOCK, self.n_rows)), argument)
+
+        count = block_count(self.n_rows)
+        for first in range(0, count, 2 * threads):  # a few at a time, since their results are held
+            yield from map_in_threads(of_block, range(first, min(first + 2 * threads, count)), threads)
+
+    def total(self, work: Callable[[WorkingSet, A], Sums], argument: A, threads: int = 1) -> Sums:
+        return TreeSum.of(0, self.each(work, argument, threads)).value()
+
+
+@dataclass(eq=False)
+class TreeSum:
+    """The sums of consecutive blocks from block `first` on, as the roots of the tree's whole subtrees.
+
+    A subtree has 2^level blocks, and its first block is a multiple of that. Two neighbouring subtrees that
+    have the same parent are added at once, so that few sums are held: about twice the depth of the tree.
+    """
+
+    first: int
+    #: Each with its first block and level, in the order of the blocks.
+    roots: list[tuple[int, int, Sums]]
+
+    @classmethod
+    def of(cls, first: int, sums: Iterable[Sums]) -> TreeSum:
+        found = cls(first, [])
+        for number, one in enumerate(sums, first):
+            found.add(number, 0, one)
+        return found
+
+    def add(self, start: int, level: int, sums: Sums) -> None:
+        """Append a subtree; its blocks follow those added before."""
+        while self.roots:
+            before, height, other = self.roots[-1]
+            if height != level or before % (2 << level):
+                break
+            self.roots.pop()
+            start, level, sums = before, level + 1, [a + b for a, b in zip(other, sums, strict=True)]
+        self.roots.append((start, level, sums))
+
+    def extend(self, other: TreeSum) -> None:
+        """Append the sums of the blocks that follow."""
+        for root in other.roots:
+            self.add(*root)
+
+    def value(self) -> Sums:
+        """The sum over all blocks, from the last subtree to the first: each is the right part of the next."""
+        *others, (_, _, found) = self.roots
+        for _, _, one in reversed(others):
+            found = [a + b for a, b in zip(one, found, strict=True)]
+        return found
+
+
+def block_count(n_rows: int) -> int:
+    return -(-n_rows // BLOCK)
