@@ -84,7 +84,8 @@ class ExportOptions(Bounded):
     probability: bool = option(
         False,
         OnOff(),
-        "onnx: 1 adds an output with the probabilities of svm-predict -b 1; the label is still the vote's.",
+        "1 adds the probabilities of svm-predict -b 1: in C as NAME_probability(), in ONNX as an output; the "
+        "label is still the vote's.",
         "-b",
     )
     max_flash: int | None = option(
@@ -162,7 +163,6 @@ def _check_options(to: str, options: ExportOptions, *, ranges: bool) -> None:
             "max_flash": options.max_flash is not None,
             "data": options.data is not None,
         },
-        "onnx": {"probability": options.probability},
         "libsvm": {"ranges": ranges},
     }
     for language, given in asked.items():
@@ -171,6 +171,8 @@ def _check_options(to: str, options: ExportOptions, *, ranges: bool) -> None:
                 raise OptionError(f"`{name}` is only for `to` {language}")
     if to == "libsvm" and not options.test is options.precision is None:
         raise OptionError("LIBSVM's text has the model's own numbers: no precision, and nothing to `test`")
+    if to == "libsvm" and options.probability:
+        raise OptionError("LIBSVM's text has the probabilities of the model without `probability`")
     if options.data is not None and (options.max_flash is None or options.precision == "double"):
         raise OptionError("`data` is only used with `max_flash`, and with `precision` float")
     if not _IDENTIFIER.fullmatch(options.prefix):

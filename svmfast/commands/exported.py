@@ -117,8 +117,7 @@ def _note_lacks(to: str, model: Model, options: ExportOptions, listener: Listene
         if scaling is not None and scaling.missing is not None:
             listener.note("the model replaces missing values, but the exported file does not")
         if head.has_probability and not head.is_regression and not options.probability:
-            how = "`probability` adds them" if to == "onnx" else "ONNX can have them"
-            listener.note(f"the model has probabilities, but the {to} file does not; {how}")
+            listener.note(f"the model has probabilities, but the {to} file does not; `probability` adds them")
     elif scaling is not None:
         if scaling.feature_names is not None:
             listener.note("LIBSVM's format cannot hold the names of the features")

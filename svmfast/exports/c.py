@@ -15,6 +15,7 @@ from svmfast.exports import c_answer
 from svmfast.exports.accuracy import Settings
 from svmfast.exports.c_answer import ANSWER, CERTAIN, CLASS_NAMES, label_text
 from svmfast.exports.c_arithmetic import EXPONENTIAL, ROOT, TANH, arithmetic_words
+from svmfast.exports.c_probabilities import PROBABILITY, probability_words
 from svmfast.exports.c_rows import ROUTE, ROW, route_words, row_words
 from svmfast.exports.c_text import Sizes, Tables, Words, commented
 from svmfast.exports.c_values import EXPANSIONS, POLYNOMIAL, SUMS, VALUES, value_words
@@ -47,6 +48,7 @@ HEAD = """\
 #define $N_FUNCTIONS @p@
 #define $N_TABLE_BYTES @flash@
 ?certain:#define $N_HAS_CERTAIN 1
+?probability:#define $N_CLASSES @k@
 @names@
 /* The specifiers of every function. */
 #ifndef $N_INLINE
@@ -167,6 +169,7 @@ FUNCTIONS = (
     (CLASS_NAMES, "cases"),
     (ROW, "functions"),
     (ENTRIES, "functions"),
+    (PROBABILITY, "probability"),
 )
 
 
@@ -174,7 +177,7 @@ def write(computation: Computation, settings: Settings) -> tuple[bytes, int]:
     """Write the header file; return it and the bytes of its tables."""
     tables = Tables(settings.prefix, settings.dtype)
     bound = bound_of(computation, settings.dtype)
-    words = _words(tables, computation, bound)
+    words = _words(tables, computation, bound, settings.probability)
     code = [tables.fill(template, words) for template, needed in FUNCTIONS if words[needed]]
     words |= {"flash": tables.n_bytes, "names": _feature_names(settings)}
     test = "" if settings.test is None else _self_test(settings, computation, words)
@@ -199,7 +202,7 @@ def table_bytes(model: Model) -> int:
     return tables.n_bytes
 
 
-def _words(tables: Tables, computation: Computation, bound: Bound | None) -> Words:
+def _words(tables: Tables, computation: Computation, bound: Bound | None, probability: bool = False) -> Words:
     """All words of a file; the tables come in this order."""
     values, head = computation.values, computation.head
     words = arithmetic_words(tables) | {
@@ -215,13 +218,16 @@ def _words(tables: Tables, computation: Computation, bound: Bound | None) -> Wor
     words |= route_words(tables, computation) | value_words(tables, computation)
     words |= {
         "expansions": not sums,
-        "exp": words["sigmoid"] or (words["apart"] if sums else bool(words["gamma"])),
+        "exp": probability or words["sigmoid"] or (words["apart"] if sums else bool(words["gamma"])),
+        "probability": probability,
         "roots": words["triangle"] or bound is not None,
     }
     words |= c_answer.answer_words(tables, head)
     if bound is not None:
         words |= c_answer.certain_words(tables, computation, bound)
     others = c_answer.class_name_words(tables, computation) | row_words(tables, computation)
+    if probability:
+        others |= probability_words(tables, head)
     assert not words.keys() & others.keys(), "two parts of the file have a word of one name"
     return words | others
 

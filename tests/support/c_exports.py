@@ -42,6 +42,16 @@ void certain(const model_real *x, int n, int *out) {
     for (int i = 0; i < n; ++i) out[i] = model_certain(x + (size_t)i * MODEL_FEATURES, 0);
 }
 #endif
+#ifdef MODEL_CLASSES
+void probabilities(const model_real *x, int n, model_real *out) {
+    for (int i = 0; i < n; ++i)
+        (void)model_probability(x + (size_t)i * MODEL_FEATURES, out + (size_t)i * MODEL_CLASSES);
+}
+void probable(const model_real *x, int n, double *out) {
+    model_real p[MODEL_CLASSES];
+    for (int i = 0; i < n; ++i) out[i] = (double)model_probability(x + (size_t)i * MODEL_FEATURES, p);
+}
+#endif
 """
 
 
@@ -82,6 +92,10 @@ class Compiled:
 
     def answers(self, rows):
         return self._call("answers", rows, np.empty(len(rows)))
+
+    def probabilities(self, rows, classes):
+        estimates = self._call("probabilities", rows, np.empty((len(rows), classes), self.dtype))
+        return self._call("probable", rows, np.empty(len(rows))), estimates
 
     def certain(self, rows):
         return self._call("certain", rows, np.empty(len(rows), np.int32)).astype(bool)

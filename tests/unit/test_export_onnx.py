@@ -1,10 +1,12 @@
 """ONNX exports in onnxruntime: labels, values, and the probabilities of ``svm-predict -b 1``."""
 
 import math
+import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from c_exports import WARNINGS, compiled
 from command import svmfast as program
 from export_forms import FORMS, raw_rows
 from golden import ROOT, predictions
@@ -137,6 +139,16 @@ def test_probabilities_are_svm_predicts(name, tmp_path):
     single = svmfast.export(exact, "onnx", probability=True, precision="float", test=as_rows(table))
     near = table[:-20].astype(np.float32)
     assert np.abs(outputs(single.data, near)["probabilities"] - wanted[:-20]).max() < 1e-4
+    if shutil.which("gcc") is None:
+        return
+    labels = svmfast.predict(exact, table, probability=True).predicted
+    for precision, most, rows in (("double", 1e-9, table), ("float", 1e-4, near)):
+        made = svmfast.export(exact, "c", probability=True, precision=precision)
+        file = compiled(made, tmp_path, *WARNINGS)
+        found, estimates = file.probabilities(rows, wanted.shape[1])
+        assert np.abs(estimates - wanted[: len(rows)]).max() < most
+        clear = np.diff(np.sort(wanted[: len(rows)], axis=1)[:, -2:])[:, 0] > 2 * most
+        assert np.array_equal(found[clear], labels[: len(rows)][clear])
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
@@ -153,7 +165,7 @@ def test_the_coupling_of_any_values_is_libsvms(size):
 def test_a_file_without_probabilities_says_so(tmp_path):
     for name, to, line in (
         ("iris_c_rbf_prob", "onnx", "model has probabilities, but the onnx file does not; -b 1 adds them"),
-        ("iris_c_rbf_prob", "c", "model has probabilities, but the c file does not; ONNX can have them"),
+        ("iris_c_rbf_prob", "c", "model has probabilities, but the c file does not; -b 1 adds them"),
         ("iris_c_linear", "onnx", ""),
     ):
         done = program("export", model(name), "-o", tmp_path / "m", "--to", to)
