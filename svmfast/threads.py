@@ -113,6 +113,13 @@ def map_in_threads(work: Callable[[T], R], items: Iterable[T], threads: int) -> 
             pass
 
 
+def each_in_threads(work: Callable[[int], R], count: int, threads: int, ahead: int) -> Iterator[R]:
+    """Yield ``work(0), work(1), ...`` in this order; at most `ahead` results a thread are held."""
+    window = ahead * threads
+    for first in range(0, count, window):
+        yield from map_in_threads(work, range(first, min(first + window, count)), threads)
+
+
 def map_with_threads(work: Callable[[T, int], R], items: Iterable[T], threads: int) -> list[R]:
     """Compute ``[work(item, n) for item in items]``: several with one thread each, one with all."""
     tasks = list(items)

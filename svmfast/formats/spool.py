@@ -13,16 +13,21 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from tempfile import TemporaryFile
-from typing import IO
+from typing import IO, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from svmfast.errors import OptionError
+from svmfast.formats.leaf_file import LeafFile
 from svmfast.formats.source import Closing
 from svmfast.formats.target import reported
 from svmfast.rows import FloatArray, Rows
-from svmfast.solvers.row_blocks import LocalBlocks
+from svmfast.solvers.leaves import Copies, HeldLeaves, LocalLeaves, joined
+from svmfast.solvers.row_blocks import BLOCK, LocalBlocks
 from svmfast.solvers.training_data import LabelOrder, WorkingSet, compact, occurring, random_order
+
+A = TypeVar("A")
 
 #: With fewer parts per working set, the rows would hardly be shuffled.
 PARTS_PER_SET = 16
@@ -62,6 +67,7 @@ class Spool(Closing, LocalBlocks):
         self._kept: list[tuple[Rows, FloatArray]] = []
         self._kept_bytes = self._bytes = 0
         self._file: IO[bytes] | None = None
+        self._leaf_files: list[LeafFile] = []
         self._parts: list[_Part] = []
         self._whole: WorkingSet | None = None
         self._lock = allocate_lock()  # the file has one position
@@ -109,17 +115,33 @@ class Spool(Closing, LocalBlocks):
             return self._whole
         order = random_order(len(self._parts), seed, epoch, _SHUFFLE)
         begin, end = (len(order) * n // self.n_sets for n in (number, number + 1))
-        return self._read([self._parts[k] for k in order[begin:end]])
+        parts = [self._parts[k] for k in order[begin:end]]
+        return self._read([(part, 0, part.rows) for part in parts])
 
     def rows_between(self, first: int, last: int) -> WorkingSet:
         if (whole := self._whole) is not None:
             return WorkingSet(whole.rows[first:last], whole.labels[first:last], whole.numbers[first:last])
         starts = [part.first for part in self._parts]
-        begin, end = bisect_right(starts, first) - 1, bisect_left(starts, last)
+        parts = self._parts[bisect_right(starts, first) - 1 : bisect_left(starts, last)]
         with self._lock:
-            found = self._read(self._parts[begin:end])
-        used = slice(first - starts[begin], last - starts[begin])
-        return WorkingSet(found.rows[used], found.labels[used], found.numbers[used])
+            return self._read([(p, max(0, first - p.first), min(p.rows, last - p.first)) for p in parts])
+
+    def sent(
+        self, leaf_of: Callable[[WorkingSet, A], Copies], argument: A, n_leaves: int, threads: int = 1
+    ) -> LocalLeaves:
+        if (whole := self._whole) is not None:
+            parts = list(self.each(leaf_of, argument, threads))
+            return HeldLeaves(whole, joined(parts, [BLOCK * k for k in range(len(parts))]), n_leaves)
+
+        def with_block(block: WorkingSet, argument: A) -> tuple[WorkingSet, Copies]:
+            return block, leaf_of(block, argument)
+
+        leaves = LeafFile(n_leaves, len(self.columns), self._room // 4)
+        self._leaf_files.append(leaves)
+        for block, copies in self.each(with_block, argument, threads):
+            leaves.add(block, copies)
+        leaves.flush()
+        return leaves
 
     def _keep(self, rows: Rows, labels: FloatArray) -> int:
         """Keep rows in memory; return their bytes."""
@@ -162,27 +184,36 @@ class Spool(Closing, LocalBlocks):
             for array in arrays:
                 self._file.write(np.ascontiguousarray(array).data)
 
-    def _read(self, parts: list[_Part]) -> WorkingSet:
-        assert self._file is not None
-        n, entries = sum(p.rows for p in parts), sum(p.entries for p in parts)
+    def _read(self, parts: list[tuple[_Part, int, int]]) -> WorkingSet:
+        """Read the rows `first` to `last` - 1 of each part."""
+        n = sum(last - first for _, first, last in parts)
         labels, numbers = np.empty(n), np.empty(n, dtype=np.int64)
         indptr = np.zeros(n + 1, dtype=np.int64)
-        values, indices = np.empty(entries), np.empty(entries, dtype=np.int32)
-        row = entry = 0
-        for part in parts:
-            self._file.seek(part.offset)
-            rows, cells = slice(row, row + part.rows), slice(entry, entry + part.entries)
-            pointers = np.empty(part.rows + 1, dtype=np.int64)
-            for array in (labels[rows], pointers, values[cells], indices[cells]):
-                if self._file.readinto(array.view(np.uint8)) != array.nbytes:  # type: ignore[attr-defined]
-                    raise OSError("the temporary file of the training rows ended too early")
-            indptr[row + 1 : row + part.rows + 1] = pointers[1:] + entry
-            numbers[rows] = np.arange(part.first, part.first + part.rows)
-            row, entry = rows.stop, cells.stop
+        row, places = 0, []
+        for part, first, last in parts:
+            own, pointers = slice(row, row + last - first), np.empty(last - first + 1, dtype=np.int64)
+            self._read_into(labels[own], part.offset + 8 * first)
+            self._read_into(pointers, part.offset + 8 * (part.rows + first))
+            indptr[row + 1 : own.stop + 1] = pointers[1:] - pointers[0] + indptr[row]
+            numbers[own] = np.arange(part.first + first, part.first + last)
+            places.append((slice(int(indptr[row]), int(indptr[own.stop])), int(pointers[0])))
+            row = own.stop
+        values, indices = np.empty(indptr[-1]), np.empty(indptr[-1], dtype=np.int32)
+        for (part, _, _), (cells, entry) in zip(parts, places, strict=True):
+            begin = part.offset + 8 * (2 * part.rows + 1)
+            self._read_into(values[cells], begin + 8 * entry)
+            self._read_into(indices[cells], begin + 8 * part.entries + 4 * entry)
         rows_read = Rows.trusted(indptr, indices, values, self.n_features)
         return WorkingSet(compact(rows_read, self.columns), self._final(labels), numbers)
 
+    def _read_into(self, array: NDArray[Any], offset: int) -> None:
+        assert self._file is not None
+        self._file.seek(offset)
+        if self._file.readinto(array.view(np.uint8)) != array.nbytes:  # type: ignore[attr-defined]
+            raise OSError("the temporary file of the training rows ended too early")
+
     def close(self) -> None:
-        """Delete the temporary file."""
-        if self._file is not None:
-            self._file.close()
+        """Delete the temporary files."""
+        for file in (self._file, *self._leaf_files):
+            if file is not None:
+                file.close()

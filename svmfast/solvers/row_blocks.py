@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.rows import FloatArray
+from svmfast.solvers.leaves import Copies, Leaves
 from svmfast.solvers.training_data import LabelOrder, WorkingSet
-from svmfast.threads import map_in_threads
+from svmfast.threads import each_in_threads
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -56,6 +57,11 @@ class RowBlocks(Protocol):
     def total(self, work: Callable[[WorkingSet, A], Sums], argument: A, threads: int = 1) -> Sums:
         """Sum the results of all blocks in the tree's order."""
 
+    def sent(
+        self, leaf_of: Callable[[WorkingSet, A], Copies], argument: A, n_leaves: int, threads: int = 1
+    ) -> Leaves:
+        """Send copies of the rows to `n_leaves` leaves; `leaf_of` is called as `work` is."""
+
 
 class LocalBlocks:
     """The blocks of rows that one process reads; a subclass has the other attributes of RowBlocks."""
@@ -71,9 +77,7 @@ class LocalBlocks:
             first = number * BLOCK
             return work(self.rows_between(first, min(first + BLOCK, self.n_rows)), argument)
 
-        count = block_count(self.n_rows)
-        for first in range(0, count, 2 * threads):  # a few at a time, since their results are held
-            yield from map_in_threads(of_block, range(first, min(first + 2 * threads, count)), threads)
+        yield from each_in_threads(of_block, block_count(self.n_rows), threads, 2)
 
     def total(self, work: Callable[[WorkingSet, A], Sums], argument: A, threads: int = 1) -> Sums:
         return TreeSum.of(0, self.each(work, argument, threads)).value()
