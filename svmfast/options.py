@@ -14,7 +14,19 @@ from typing import Any, TypeVar
 
 from svmfast.display import shown
 from svmfast.errors import OptionError, WrongTypeError
-from svmfast.values import MOST_64, Bytes, Choice, Names, ScalingFile, Switch, Text, Value, Weights, Whole
+from svmfast.values import (
+    MOST_64,
+    Bytes,
+    Choice,
+    InputFile,
+    Names,
+    ScalingFile,
+    Switch,
+    Text,
+    Value,
+    Weights,
+    Whole,
+)
 
 T = TypeVar("T")
 
@@ -152,6 +164,25 @@ def class_weights(where: str) -> Any:
         "balanced: weights in inverse proportion to the rows of each class.",
         "-w",
     )
+
+
+def list_of_files(**about: Any) -> Any:
+    """The option `files_from` of a command that takes several files."""
+    return option(
+        None,
+        InputFile(),
+        "Read more names of DATA from LIST, one per line or each followed by a NUL byte; '-' is standard "
+        "input.",
+        metavar="LIST",
+        **about,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilesFrom:
+    """The option of methods that take several files; in Python, the names are a sequence."""
+
+    files_from: str | None = list_of_files()
 
 
 def changed_words(options: object) -> tuple[str, ...]:

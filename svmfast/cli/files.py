@@ -10,9 +10,36 @@ import stat
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import click
+
 from svmfast.errors import OptionError
+from svmfast.methods.method import LAST
 from svmfast.options import Option
 from svmfast.values import InputFile, OutputFile
+
+
+def arrange(given: dict[str, Any]) -> None:
+    """Put all names of a method's DATA in their place, where it takes several.
+
+    The last word is the model only after a single other one, as in svm-train; a list may have more names.
+    """
+    if "files_from" not in given:
+        return
+    words = [*given["data"], *filter(None, [given.get(LAST)])]
+    if given["files_from"] is not None:
+        from svmfast.commands.many import listed
+
+        words += listed(given["files_from"])
+    elif LAST in given and given["output"] is None and len(words) > 1:
+        if len(words) > 2:
+            raise OptionError("several DATA need a name for the model; give `output`")
+        given["data"], given[LAST] = (words[0],), words[1]
+        return
+    if not words:
+        raise click.UsageError("Missing argument 'DATA...'", click.get_current_context(silent=True))
+    given["data"] = tuple(words)
+    if LAST in given:
+        given[LAST] = None
 
 
 class _Named(NamedTuple):
@@ -82,9 +109,12 @@ def _usual_name(
 ) -> str | None:
     if kind.named is None or kind.unless(given):
         return None
-    path = given[kind.after]
+    path, source = given[kind.after], next(other for other in options if other.name == kind.after)
+    if source.many:
+        if len(path) > 1:
+            raise OptionError(f"several {source.called} need a name for the {kind.role}; give {one.called}")
+        path = path[0]
     if path == "-":
-        source = next(other for other in options if other.name == kind.after)
         stream = "output" if isinstance(source.value, OutputFile) else "input"
         raise OptionError(
             f"{source.called} is standard {stream}, so the {kind.role} needs a name; give {one.called}"

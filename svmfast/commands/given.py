@@ -49,6 +49,14 @@ def model_of(
     return given, None
 
 
+def paths_of(given: Any, *, several: bool) -> Sequence[Any] | None:
+    """The paths of files that are given, or None for rows in memory."""
+    if is_path(given):
+        return [given]
+    listed = several and isinstance(given, list | tuple) and given
+    return given if listed and all(map(is_path, given)) else None
+
+
 def with_scaling_of(
     reading: Reading, models: Iterable[tuple[str, Model]], *, memory: int = MEMORY
 ) -> Reading:

@@ -14,20 +14,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmfast.commands.data_check import DataCheck
-from svmfast.commands.given import DATA, checked_labels, model_of, rows_of, with_scaling_of
+from svmfast.commands.given import DATA, checked_labels, model_of, paths_of, rows_of, with_scaling_of
 from svmfast.commands.training import TrainingNames, with_means
 from svmfast.display import named_labels
 from svmfast.errors import (
-    DataFormatError,
     OptionError,
-    SingleClassError,
-    TrainingRowError,
     UnsupportedError,
     WrongTypeError,
 )
 from svmfast.formats.classes import TrainingClasses
 from svmfast.formats.data import read_data, stream_data
-from svmfast.formats.dataset import Notes, naming_file
+from svmfast.formats.dataset import Notes, as_one_dataset, naming_file
+from svmfast.formats.files_read import FilesRead
 from svmfast.formats.model_files import identity_of
 from svmfast.formats.spool import PARTS_PER_SET, Spool
 from svmfast.methods.common.row_sample import RowSample
@@ -35,7 +33,6 @@ from svmfast.methods.method import GivenModel, GivenRows, GivenStream, Input, In
 from svmfast.models.memory import MEMORY
 from svmfast.options import Reading
 from svmfast.rows import FloatArray, IntArray, Rows, as_rows, with_zeros
-from svmfast.values import is_path
 
 _PARSED_AT_ONCE = 4 << 20
 
@@ -141,33 +138,36 @@ class _Reader:
             return None
         if self.check.reading.unlabelled and spec.labels == "needed":
             raise OptionError(f"`unlabelled`: `{spec.name}` needs labels")
-        if spec.most is None:
-            return self._file(given, spec) if is_path(given) else self._in_memory(given, labels, spec)
-        paths = [given] if is_path(given) else given
-        if isinstance(paths, list | tuple) and all(map(is_path, paths)):
-            return self._sampled_files(paths, spec)
-        return self._in_memory(given, labels, spec)
+        paths = paths_of(given, several=spec.many)
+        if paths is None:
+            return self._in_memory(given, labels, spec)
+        return self._files(paths, spec) if spec.most is None else self._sampled_files(paths, spec)
 
-    def _file(self, path: Any, spec: Input) -> GivenRows:
-        """All rows of a file."""
+    def _files(self, paths: Sequence[Any], spec: Input) -> GivenRows:
+        """All rows of the files."""
         self.setting.progress(0, None, "read")
-        dataset = read_data(
-            path,
-            self.check.reading.as_read,
-            threads=self.setting.threads,
-            precomputed=self._precomputed,
-            classes=self._classes,
-            memory=self._memory,
-        )
-        name = dataset.path
-        self._note(name, dataset.notes)
-        self.see(name, dataset.columns)
-        self.check.width(name, dataset.rows, dataset.columns)
-        self.check.scale(name, dataset.rows)
+        files, blocks = FilesRead(f"`{spec.name}`"), []
+        for path in paths:
+            with files.allowing_none(os.fspath(path), len(paths), self.setting.note):
+                dataset = read_data(
+                    path,
+                    self.check.reading.as_read,
+                    threads=self.setting.threads,
+                    precomputed=self._precomputed,
+                    classes=self._classes,
+                    memory=self._memory,
+                )
+                blocks.append(dataset)
+                files.add(dataset.path, len(dataset), dataset.notes, dataset.first_line)
+                self._note(dataset.path, dataset.notes)
+                self.see(dataset.path, dataset.columns)
+                self.check.width(dataset.path, dataset.rows, dataset.columns)
+                self.check.scale(dataset.path, dataset.rows)
         if spec.required:  # only rows that are trained on; other rows are checked against the model
-            self.stack.enter_context(naming_lines(name, dataset.notes, dataset.first_line))
-        with naming_file(name):
-            return self._given(spec, dataset.rows, self._used(dataset.labels, spec), name)
+            self.stack.enter_context(files.naming_lines())
+        whole = blocks[0] if len(blocks) == 1 else as_one_dataset(blocks)
+        with naming_file(files.name):
+            return self._given(spec, whole.rows, self._used(whole.labels, spec), files.name)
 
     def _sampled_files(self, paths: Sequence[Any], spec: Input) -> GivenRows:
         """A sample of the rows of all files; the reference is compared with the first of each."""
@@ -240,12 +240,16 @@ class _Reader:
 
     def _stream(self, given: Any, labels: ArrayLike | None, spec: Input) -> GivenStream:
         """A stream of rows that is parsed once, into memory or a temporary file."""
-        spool = self.stack.enter_context(Spool(self.options.memory))
-        if is_path(given):
-            name = os.fspath(given)
-            self._spool_file(name, spool)
+        spool, name = self.stack.enter_context(Spool(self.options.memory)), f"`{spec.name}`"
+        paths = paths_of(given, several=spec.many)
+        if paths is not None:
+            files = FilesRead(name)
+            for path in paths:
+                with files.allowing_none(os.fspath(path), len(paths), self.setting.note):
+                    self._spool_file(os.fspath(path), spool, files)
+            self.stack.enter_context(files.naming_lines())
+            name = files.name
         else:
-            name = f"`{spec.name}`"
             rows = rows_of(given, reading=self.check.reading, see=partial(self.see, name, in_memory=True))
             values = self._labels(given, rows, labels, spec)
             assert values is not None, "they are needed"
@@ -257,11 +261,11 @@ class _Reader:
         spool.finish()
         return GivenStream(spool, name)
 
-    def _spool_file(self, path: str, spool: Spool) -> None:
+    def _spool_file(self, path: str, spool: Spool, files: FilesRead) -> None:
         """Add all rows of a file, which are scaled while they are read."""
         # Each part is a fraction of a working set; a row's text is about as long as its numbers.
         piece = max(1 << 16, min(_PARSED_AT_ONCE, self.options.memory // 2 // PARTS_PER_SET))
-        first_line, threads = 0, self.setting.threads
+        first_line, threads, before = 0, self.setting.threads, spool.n_rows
         with stream_data(
             path, self.check.reading, chunk_bytes=piece, threads=threads, classes=self._classes
         ) as stream:
@@ -272,7 +276,7 @@ class _Reader:
                 spool.add(block.rows, block.labels)
                 self.setting.progress(stream.bytes_read, stream.bytes_total, "read")
         self._note(path, stream.notes)
-        self.stack.enter_context(naming_lines(path, stream.notes, first_line))
+        files.add(path, spool.n_rows - before, stream.notes, first_line)
 
     def _labels(self, given: Any, rows: Rows, labels: ArrayLike | None, spec: Input) -> FloatArray | None:
         """The labels of rows in memory as numbers, provisional ones of names."""
@@ -304,17 +308,3 @@ class _Reader:
             how = " (`rows`)" if hasattr(self.options, "rows") else ""
             self.setting.note(f"{sample.limit:,} of {sample.seen:,} rows of `{spec.name}` are used{how}")
         return sample.result()
-
-
-@contextmanager
-def naming_lines(path: str, notes: Notes, first_line: int) -> Iterator[None]:
-    """Turn an error of a row into one of its line, and an error of all rows into one of the file."""
-    try:
-        yield
-    except SingleClassError as error:
-        raise DataFormatError(path, None, error.what, None, error.expected) from error
-    except TrainingRowError as error:
-        skipped = notes.comment_lines or notes.blank_lines or not first_line
-        line = None if skipped else first_line + error.row - 1
-        what = f"row {error.row}: {error.what}" if skipped else error.what
-        raise DataFormatError(path, line, what, error.token, f"expected {error.expected}") from error

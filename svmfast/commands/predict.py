@@ -38,7 +38,7 @@ from svmfast.command import Verb
 from svmfast.commands import listed
 from svmfast.commands.functions import takes
 from svmfast.errors import OptionError
-from svmfast.options import Bounded, Reading, argument, made, option, options_of
+from svmfast.options import Bounded, Reading, argument, list_of_files, made, option, options_of
 from svmfast.values import Choice, InputFile, ModelFile, Names, OnOff, OutputFile, Real, Switch, Text, is_path
 
 if TYPE_CHECKING:
@@ -158,14 +158,7 @@ class Places:
         "stands for its files, a quoted pattern ('in/*.csv', 'in/**/*.csv') for those it matches.",
         metavar="OUT",
     )
-    files_from: str | None = option(
-        None,
-        InputFile(),
-        "Read more names of DATA from LIST, one per line or each followed by a NUL byte; '-' is standard "
-        "input.",
-        metavar="LIST",
-        only_with="out_dir",
-    )
+    files_from: str | None = list_of_files(only_with="out_dir")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from svmfast.commands.given import is_table
+from svmfast.commands.given import is_table, paths_of
 from svmfast.errors import OptionError
 from svmfast.formats.classes import TrainingClasses
 from svmfast.formats.table_columns import LABEL
@@ -134,6 +134,12 @@ def with_means(reading: Reading, given: Any, threads: int) -> Reading:
     Refuse a pipe, LIBSVM's text, a sparse matrix, and a column without a finite mean.
     """
     plain, names = replace(reading, missing="zero"), None
+    paths = paths_of(given, several=True) or [given]
+    if len(paths) > 1:  # their sums would depend on how the rows are divided into files
+        raise OptionError(
+            "`missing`: means are those of one file; give zero, or `scale` with a model that has them"
+        )
+    given = paths[0]
     if is_path(given) or hasattr(given, "readinto"):
         from svmfast.formats.data import is_replayable, stream_data
 

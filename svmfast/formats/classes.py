@@ -78,9 +78,10 @@ class TrainingClasses:
         """The sorted names: ``names[i]`` has label i; None if no names have been read."""
         return tuple(sorted(self._found)) or None
 
-    def of_numbers(self, values: FloatArray) -> FloatArray:
-        """The labels of a numeric column: the numbers."""
-        return values
+    def of_numbers(self, values: FloatArray) -> FloatArray | None:
+        """The labels of numbers: the numbers, or None after names."""
+        self._numbers = not self._found
+        return values if self._numbers else None
 
     def of_words(self, words: list[str], places: NDArray[Any]) -> tuple[FloatArray, int | None]:
         """Provisional labels of rows ``words[places]``, and the first row with another sort of word, or None.

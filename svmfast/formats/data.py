@@ -12,7 +12,9 @@ import stat
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from svmfast.errors import FileAccessError, InputError, OptionError
+import numpy as np
+
+from svmfast.errors import DataFormatError, FileAccessError, InputError, OptionError
 from svmfast.formats.classes import TrainingClasses
 from svmfast.formats.dataset import Dataset, RowStream
 from svmfast.formats.packing import ENDINGS
@@ -72,6 +74,9 @@ def stream_data(
         named = [name for name, value in given.items() if value is not None] + ["keep"] * bool(keep)
         if named:
             raise OptionError(f"`{named[0]}` names columns of a table, but the data are LIBSVM's text")
+        if classes is not None and classes.of_numbers(np.zeros(0)) is None:
+            what, expected = "the labels are numbers", "expected names, as in the files before"
+            raise DataFormatError(opened.name, None, what, None, expected)
         return DataStream(opened, reading, chunk_bytes=chunk_bytes, threads=threads)
     except BaseException:
         opened.close()

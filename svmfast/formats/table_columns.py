@@ -187,13 +187,21 @@ class TableColumns:
         array = _column(batch, name)
         if self._classes is None or not _holds_strings(array.type):
             values = self._numbers(batch, name, first_row).astype(np.float64)
-            return values if self._classes is None else self._classes.of_numbers(values)
+            labels = values if self._classes is None else self._classes.of_numbers(values)
+            if labels is None:
+                raise self._fault(DataFormatError, name, first_row, *self._refused(str(values[0])))
+            return labels
         words, places = self._words(array, name, first_row, self._classes.takes_blanks)
         labels, bad = self._classes.of_words(words, places)
         if bad is not None:
-            what, expected = self._classes.refusal
-            raise self._fault(DataFormatError, name, first_row + bad, what, words[places[bad]], expected)
+            raise self._fault(DataFormatError, name, first_row + bad, *self._refused(words[places[bad]]))
         return labels
+
+    def _refused(self, word: str) -> tuple[str, str, str]:
+        """What is wrong with a label, the label, and what is expected."""
+        assert self._classes is not None
+        what, expected = self._classes.refusal
+        return what, word, expected
 
     def _words(self, array: Any, name: str, first_row: int, takes_blanks: bool) -> tuple[list[str], IntArray]:
         """The distinct words of a column of strings, and the place of each row's word among them."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from svmfast.caches import cached
 from svmfast.command import QUIET, Command, common
-from svmfast.options import Option, command_words, options_of
+from svmfast.options import FilesFrom, Option, command_words, options_of
 from svmfast.progress import Progress, silent
 from svmfast.values import InputFile, OutputFile, in_this_folder
 
@@ -53,6 +53,8 @@ class Input:
     #: For rows: whether they may exceed memory. They are then read once, and those that do not fit into half
     #: of the option `memory` are kept in a temporary file; the run gets a GivenStream.
     spooled: bool = False
+    #: For rows: whether several files may be given, whose rows follow one another.
+    files: bool = False
     #: For rows: how many times the memory of the scaled rows a run takes, where a scaling turns zeros into
     #: values. 0: the run gets the rows as read, and scales them in blocks.
     copies: float = 1
@@ -62,12 +64,14 @@ class Input:
     @property
     def many(self) -> bool:
         """Whether several files may be given."""
-        return self.most is not None
+        return self.files or self.most is not None
 
     @property
     def option(self) -> Option:
         """The command's argument or option for it."""
         kind = InputFile("data" if self.content == "rows" else "model", role=self.role or self.name)
+        if self.files:  # the last word may be taken for another argument, and a list may have the names
+            return Option(self.name, kind, metavar="DATA...", many=True)
         if self.flag is None:
             return Option(self.name, kind, required=self.required)
         text = self.help + (" May be given several times." if self.many else "")
@@ -232,6 +236,8 @@ class Method(Command):
         without = None if not rows else ("unlabelled",) if labelled else ()
         found = [*(one.option for one in self.inputs), *self._outputs(), *options_of(self.options)]
         quiet = "Do not print the solver's output." if self.stands_in_for_svm_train else QUIET
+        if any(one.files for one in self.inputs):
+            found += options_of(FilesFrom)
         return (*found, *common(quiet, without))
 
     def _outputs(self) -> Iterator[Option]:

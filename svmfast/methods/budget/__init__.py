@@ -2,7 +2,8 @@
 
 Stochastic gradient descent visits the rows one by one; whenever a decision function has more support vectors
 than `budget`, two are merged. Several classes are trained one against one. The arguments are svm-train's:
-MODEL is the same as `output`; '-' is standard output. The report goes to stderr.
+MODEL is the same as `output`; '-' is standard output. The report goes to stderr. With `output` there may be
+several DATA, whose rows follow one another: the model is that of one file with all rows.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ METHOD = Method(
     description=__doc__,
     group="train",
     inputs=(
-        Input(name="data", content="rows", spooled=True, help="Rows to train on."),
+        Input(name="data", content="rows", spooled=True, files=True, help="Rows to train on."),
         Input(
             name="validate",
             content="rows",

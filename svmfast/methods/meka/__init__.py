@@ -159,6 +159,7 @@ METHOD = Method(
             name="data",
             content="rows",
             labels="used",
+            files=True,
             copies=4.5,
             help="Rows for training, or whose kernel matrix is approximated.",
         ),
