@@ -15,6 +15,16 @@ from collections.abc import Iterable, Mapping, Sequence
 MOST_LISTED = 8
 #: What no name may contain: control characters, which include line ends, and surrogates, which no UTF-8 has.
 _NOT_IN_NAMES = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+#: A password or a key in a URI. A number after a host is its port.
+_SECRET = re.compile(
+    r"(?<=://)[^/\s]*:(?!\d+(?:[/?]|$))[^@\s]*(?=@)"
+    r"|(?<=[?&])(?:\w*(?:secret|token|password)\w*|access_key|sig)=[^&\s']*"
+)
+
+
+def holds_a_secret(uri: str) -> bool:
+    """Whether a URI has a password or a key, which :func:`shown` replaces by dots."""
+    return _SECRET.search(uri) is not None
 
 
 def shown(text: str | bytes, limit: int | None = None) -> str:
@@ -26,6 +36,8 @@ def shown(text: str | bytes, limit: int | None = None) -> str:
     """
     if isinstance(text, bytes):
         text = text.decode("utf-8", "surrogateescape")
+    if "://" in text:
+        text = _SECRET.sub("...", text)
     if text.isprintable() and (limit is None or len(text) <= limit):
         return text
     pieces = [character if character.isprintable() else _escape(character) for character in text]

@@ -15,7 +15,7 @@ import click
 from svmfast.errors import OptionError
 from svmfast.methods.method import LAST
 from svmfast.options import Option
-from svmfast.values import InputFile, OutputFile
+from svmfast.values import InputFile, OutputFile, check_address
 
 
 def arrange(given: dict[str, Any]) -> None:
@@ -67,7 +67,9 @@ def settle(options: Sequence[Option], given: Mapping[str, Any]) -> dict[str, str
             paths = value if one.many else (value,)
             if kind.repeated and "-" in paths:
                 raise OptionError(f"{one.called} is read more than once; give a file, not '-'")
-            inputs += [_Named(one.called, path) for path in paths]
+            for path in paths:
+                check_address(path)
+                inputs.append(_Named(one.called, path))
         elif isinstance(kind, OutputFile):
             if value is None:
                 value = _usual_name(one, kind, options, {**given, **settled})
@@ -86,7 +88,7 @@ def settle(options: Sequence[Option], given: Mapping[str, Any]) -> dict[str, str
 
 
 def _check_outputs(inputs: list[_Named], outputs: list[tuple[_Named, OutputFile]]) -> None:
-    from svmfast.formats.target import check_writable, is_stdout
+    from svmfast.formats.target import check_folder, check_writable, is_stdout
 
     for number, (output, kind) in enumerate(outputs):
         earlier = [other for other, _ in outputs[:number]]
@@ -102,6 +104,8 @@ def _check_outputs(inputs: list[_Named], outputs: list[tuple[_Named, OutputFile]
             check_writable(output.path)
         elif is_stdout(output.path):
             raise OptionError(f"{output.name} is a folder of many files; give a name, not '{output.path}'")
+        else:
+            check_folder(output.path)
 
 
 def _usual_name(

@@ -46,7 +46,7 @@ def predict(arguments: list[str]) -> int | None:
 
     Signals must be installed, and the standard streams be open.
     """
-    if arguments[:1] != ["predict"] or _shows_progress(arguments):
+    if arguments[:1] != ["predict"] or _shows_progress(arguments) or any("://" in one for one in arguments):
         return None
     from svmfast._core import predict_plain
 

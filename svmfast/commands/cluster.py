@@ -20,6 +20,7 @@ from svmfast.errors import MissingPackageError, SvmfastError, WriteError
 from svmfast.evaluation.prediction_report import PredictionReport
 from svmfast.options import Reading
 from svmfast.progress import Listener
+from svmfast.values import is_uri
 
 #: Number of retries of a file whose worker fails, and seconds to wait for a scheduler and workers.
 RETRIES, PATIENCE = 2, 30
@@ -30,7 +31,7 @@ Done = tuple[PredictionReport, list[str]]
 
 def _absolute(path: str) -> str:
     """A path for workers; unlike ``os.path.abspath``, the same file where ``..`` follows a link."""
-    return os.path.join(os.getcwd(), path)
+    return path if is_uri(path) else os.path.join(os.getcwd(), path)
 
 
 @contextlib.contextmanager

@@ -169,8 +169,8 @@ def _compared(name: str, given: Any, memory: int, listener: Listener) -> Compare
     model, opened = model_of(given, "the model", listener.note, memory)
     if opened is None:
         return ComparedModel(name, model)
-    source, size = model.provenance.get("source"), os.path.getsize(given)
-    return ComparedModel(name, model, size, opened.identity.removeprefix("sha256:"), source)
+    source = model.provenance.get("source")
+    return ComparedModel(name, model, opened.n_bytes, opened.identity.removeprefix("sha256:"), source)
 
 
 def _behind_scaling(one: ComparedModel) -> ComparedModel:

@@ -30,6 +30,7 @@ from svmfast.formats.data import recognized
 from svmfast.models.base import Model
 from svmfast.options import Reading
 from svmfast.rows import Rows
+from svmfast.values import is_uri
 
 #: The name of a table that is not a file, in messages.
 IN_MEMORY = "the data"
@@ -104,7 +105,7 @@ class DataCheck:
             if self.order.names is not None:
                 return
             try:
-                if not stat.S_ISREG(os.stat(path).st_mode):
+                if not (is_uri(path) or stat.S_ISREG(os.stat(path).st_mode)):
                     continue
                 opened, kind = recognized(path, self.reading)
                 with opened if kind is None else TableStream(opened, kind, self.reading, keep=keep) as stream:

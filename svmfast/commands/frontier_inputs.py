@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from svmfast.commands.frontier import DEFAULT_DIFFERENCE, DEFAULT_LOSS, Frontier
 from svmfast.commands.given import open_noted_model, with_scaling_of
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.formats.model_files import identity_of
+from svmfast.formats.target import check_folder
 from svmfast.frontiers.choice import Limits
 from svmfast.frontiers.comparing import Comparing
 from svmfast.frontiers.folder import RunFolder, file_hash
@@ -71,6 +73,7 @@ def run_request(given: FrontierArguments) -> RunRequest:
         exact_path=given.exact_path,
         exact=opened.exact,
         exact_identity=opened.identity,
+        exact_bytes=opened.n_bytes,
         folder=folder,
         sets=sets,
         comparing=comparing,
@@ -88,10 +91,11 @@ def run_request(given: FrontierArguments) -> RunRequest:
 
 
 class _OpenedExact(NamedTuple):
-    """The exact model without its scaling, and the hash of its text."""
+    """The exact model without its scaling, the hash of its text, and the size of its file."""
 
     exact: KernelExpansion
     identity: str
+    n_bytes: int
     #: Of all rows, and the arguments that pass it to the commands that frontier runs.
     scaling: Scaling | None
     scale_words: tuple[str, ...]
@@ -113,7 +117,7 @@ def _open_exact(given: FrontierArguments) -> _OpenedExact:
     scaled = reading.scale is not None or whole.scaling is not None
     words = ("--scale", str(reading.scale or path)) if scaled else ()
     identity = opened.identity if whole.scaling is None else identity_of(exact)
-    return _OpenedExact(exact, identity, scaling, words)
+    return _OpenedExact(exact, identity, opened.n_bytes, scaling, words)
 
 
 def _row_sets(given: FrontierArguments, opened: _OpenedExact) -> RowSets:
@@ -197,8 +201,7 @@ def _exact_measured(given: FrontierArguments, opened: _OpenedExact, sets: RowSet
 
 
 def _refuse_another_folder(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise OptionError(f"'{folder}' is a file; give a folder for `output`")
+    check_folder(os.fspath(folder))
     known = folder / "inputs.json"
     if folder.is_dir() and not known.exists() and any(folder.iterdir()):
         raise OptionError(f"'{folder}' is not empty and not from an earlier run; give another `output`")

@@ -20,12 +20,13 @@ from svmfast.errors import FileAccessError, OptionError, SvmfastError, WriteErro
 from svmfast.evaluation.prediction_report import PredictionReport
 from svmfast.figures import Figures, computed, figure
 from svmfast.formats.source import open_source
-from svmfast.formats.target import reported
+from svmfast.formats.target import check_folder, reported
 from svmfast.models.base import Model
 from svmfast.models.memory import MEMORY, Allowance
 from svmfast.options import Reading, divided
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
+from svmfast.values import is_uri, without_query
 
 #: Bytes of a name in a list, besides its text: as bytes and as a string.
 _NAME_BYTES = 128
@@ -128,6 +129,7 @@ def predict_files(
     how, predicting = divided(options, ManyOptions, PredictionOptions)
     listener, reading, cores = listener or Listener(), reading or Reading(), thread_count(threads)
     paths, folder = [os.fspath(path) for path in data], os.fspath(folder)
+    check_folder(folder)
     if "-" in paths:
         raise OptionError("standard input has no name to derive an output's name from; give files")
     if how.dask is not None and not re.fullmatch(r"local:[1-9][0-9]{0,5}|(?!local:).*", how.dask):
@@ -177,9 +179,7 @@ def expanded(data: Sequence[str], folder: str, suffix: str, relative_to: str | N
     """
     found: list[tuple[str, bool]] = []
     for path in data:
-        inside = os.path.join(glob.escape(path), "*") if os.path.isdir(path) else path
-        matches = sorted(filter(os.path.isfile, glob.glob(inside, recursive=True))) if _many(path) else []
-        found += [(one, True) for one in matches] or [(path.rstrip(os.sep) or path, False)]
+        found += [(one, one != path) for one in _matches(path)] or [(path.rstrip(os.sep) or path, False)]
     if not any(is_match for _, is_match in found):
         return [path for path, _ in found], 0
     made = set()
@@ -191,8 +191,20 @@ def expanded(data: Sequence[str], folder: str, suffix: str, relative_to: str | N
     return left, len(found) - len(left)
 
 
+def _matches(path: str) -> list[str]:
+    """The files that a path stands for, sorted; none if it is the name of one, or of nothing."""
+    if is_uri(path):
+        from svmfast.formats.remote import files_at
+
+        return files_at(path)
+    inside = os.path.join(glob.escape(path), "*") if os.path.isdir(path) else path
+    return sorted(filter(os.path.isfile, glob.glob(inside, recursive=True))) if _many(path) else []
+
+
 def _many(path: str) -> bool:
-    """Whether a path stands for many files: a folder, or a pattern that is no file's name."""
+    """Whether a path of this machine stands for many files: a folder, or a pattern that is no file's name."""
+    if is_uri(path):
+        return False
     return os.path.isdir(path) or (glob.has_magic(path) and not os.path.lexists(path))
 
 
@@ -226,9 +238,10 @@ def planned(data: Sequence[str], folder: str, suffix: str, relative_to: str | No
 
 
 def _name(path: str, suffix: str, relative_to: str | None) -> str:
-    name = os.path.basename(path)
+    named = without_query(path)
+    name = os.path.basename(named)
     if relative_to is not None:
-        name = os.path.relpath(path, relative_to)
+        name = os.path.relpath(named, relative_to)
         if name.split(os.sep)[0] == os.pardir:
             raise OptionError(f"'{path}' is not in '{relative_to}' (`relative_to`)")
     return name if suffix and name.endswith(suffix) else name + suffix

@@ -18,7 +18,7 @@ computed by the exact model. Values of a certified row are the approximation's, 
 exact model's. With `probability` the exact model answers every row. A model made by cascade has its own
 fallback for rows close to a boundary: a statistical guarantee, not a proof.
 
-DATA may be a table: Parquet, Arrow, CSV or JSON Lines. An OUTPUT that ends in .parquet, .arrow,
+DATA may be a table: Parquet, Arrow, CSV or JSON Lines, and a URI such as s3://bucket/rows.csv. An OUTPUT that ends in .parquet, .arrow,
 .feather, .csv, .tsv or .jsonl is a table too: 'label', then the columns above, then those of `keep`.
 
 A model imported from scikit-learn may have names of its classes: `names` writes them in place of LIBSVM's
@@ -155,7 +155,7 @@ class Places:
         None,
         OutputFile(role="folder", folder=True, shared=True),
         "Predict many files, each to a file in the folder OUT; the arguments are then MODEL DATA... A folder "
-        "stands for its files, a quoted pattern ('in/*.csv', 'in/**/*.csv') for those it matches.",
+        "stands for its files, a quoted pattern ('in/*.csv', 's3://in/**/*.csv') for those it matches.",
         metavar="OUT",
     )
     files_from: str | None = list_of_files(only_with="out_dir")

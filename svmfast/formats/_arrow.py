@@ -23,12 +23,11 @@ _UNPACKED_BYTES, _UNPACKED_RATIO = 64 << 20, 100
 _DICTIONARY, _ARRAYS = 2, (2, 3)
 
 
-def pyarrow() -> Any:
-    """The package pyarrow; raise MissingPackageError if it is not installed."""
+def pyarrow(what: str = "tables (Parquet, Arrow, CSV) are read and written") -> Any:
+    """The package pyarrow; raise MissingPackageError if it is not installed, with what needs it."""
     try:
         import pyarrow as package
     except ImportError:
-        what = "tables (Parquet, Arrow, CSV) are read and written"
         raise MissingPackageError(what, "pyarrow", "tables") from None
     return package
 

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from svmfast.errors import FileAccessError, InputError, OptionError, WrongTypeError
 from svmfast.formats.packing import FOREIGN_MAGIC, MAGIC, XZ_MEMORY, new_decoder
 from svmfast.models.memory import Allowance
+from svmfast.values import is_uri, without_query
 
 Self = TypeVar("Self", bound="Closing")
 
@@ -29,6 +30,7 @@ KILOBYTE = 1024
 _PACKED_BYTES = 1 << 17  # compressed bytes passed to a decompressor at a time
 _LINE_BYTES = 1 << 16  # read at a time in search of a line end
 _FIRST_BUFFER = 1 << 16
+_REMOTE_BUFFER = 1 << 22  # of a request to a store
 #: Limits on a compressed model: decompressed bytes, and their ratio to the compressed size, which no model
 #: text exceeds.
 _UNPACKED_BYTES, _UNPACKED_RATIO = 16 << 20, 100
@@ -82,8 +84,10 @@ class Source(Closing):
 
     def __init__(self, file: Any, name: str, owned: bool) -> None:
         self.name, self._file, self._owned = name, file, owned
-        #: The path that was opened, except ``-``.
+        #: The path that was opened, except ``-``; that of a URI without its query.
         self.path: str | None = None
+        #: pyarrow's file of a URI, which can be read at any place.
+        self.remote: Any = None
         #: Number of stored (compressed) bytes, if it is known in advance, and that of those read so far.
         self.size: int | None = None
         self.consumed = 0
@@ -124,6 +128,8 @@ class Source(Closing):
         """Whether a regular file ends before the place up to which it was read."""
         if self.size is None or isinstance(self._file, io.BytesIO):
             return False
+        if self.remote is not None:
+            return self.consumed < self.size
         with contextlib.suppress(OSError, AttributeError, ValueError):
             return bool(self._file.tell() > os.fstat(self._file.fileno()).st_size)
         return False
@@ -239,7 +245,7 @@ class Source(Closing):
 
     def rewind(self) -> None:
         """Go back to the start of a plain file: reads that begin at a whole page are faster."""
-        if self.path is not None and self.size is not None and not self.packing:
+        if self.path is not None and self.size is not None and not (self.packing or self.remote):
             self._file.seek(0)
             self.consumed, self._head, self._ahead = 0, b"", bytearray()
 
@@ -344,8 +350,9 @@ class Source(Closing):
 def open_source(source: SourceLike) -> Source:
     """Open an input of any form.
 
-    It is a path (``-`` is standard input; devices and named pipes are paths too), the content itself, or a
-    binary file object with ``readinto`` or ``read``, which is read from its current position and not closed.
+    It is a path (``-`` is standard input; devices and named pipes are paths too), a URI, the content itself,
+    or a binary file object with ``readinto`` or ``read``, which is read from its current position and not
+    closed.
     """
     if isinstance(source, Source):
         return source
@@ -360,6 +367,8 @@ def open_source(source: SourceLike) -> Source:
             # not hold a lock that Python needs at exit.
             buffer = getattr(sys.stdin, "buffer", sys.stdin)
             return Source(getattr(buffer, "raw", buffer), "-", owned=False)
+        if is_uri(path):
+            return _opened_uri(path)
         try:
             file = open(path, "rb", buffering=0)  # noqa: SIM115 (the Source owns and closes it)
         except (OSError, ValueError) as error:
@@ -375,3 +384,13 @@ def open_source(source: SourceLike) -> Source:
         source = binary
     name = getattr(source, "name", None)
     return Source(source, name if isinstance(name, str) else "<stream>", owned=False)
+
+
+def _opened_uri(uri: str) -> Source:
+    from svmfast.formats.remote import open_remote
+
+    remote = open_remote(uri)
+    opened = Source(io.BufferedReader(remote, _REMOTE_BUFFER), uri, owned=True)
+    opened.path, opened.remote = without_query(uri), remote
+    opened.size, opened._never_waits = remote.size(), True
+    return opened

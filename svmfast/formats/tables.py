@@ -30,6 +30,8 @@ from svmfast.rows import Rows
 #: Limits on the numbers and rows that are decoded at a time, and rows of a block: they fit in the cache.
 _CELLS = 1 << 20
 _MAX_ROWS, _BLOCK_ROWS = 1 << 16, 1 << 14
+#: Bytes that are read of a column of Parquet at a time; of all columns of a remote file.
+_COLUMN_BYTES, _REMOTE_BYTES = 1 << 18, 1 << 26
 _CSV_BLOCK = 1 << 20
 _CSV_CELL = re.compile(
     r"In CSV column #(\d+): Row #(\d+): CSV conversion error to (?:double|bool): invalid value '(.*)'"
@@ -90,13 +92,18 @@ class TableStream(RowStream):
     def _parquet(self) -> Iterator[Any]:
         from pyarrow import parquet
 
-        # With a buffer, no whole column of a row group is held in memory.
         stored = self._seekable()
-        opened = partial(parquet.ParquetFile, stored, pre_buffer=False, buffer_size=1 << 18)
-        file = opened()
+        file = parquet.ParquetFile(stored)
         self._find_columns(file.schema_arrow)
+        # With a buffer, no whole column of a row group is held in memory. Each is a request to a store.
+        most = _REMOTE_BYTES // len(self.columns.read) if self._source.remote else 0
+        size = max(_COLUMN_BYTES, min(most, 32 * _COLUMN_BYTES))
+        opened = partial(
+            parquet.ParquetFile, stored, metadata=file.metadata, pre_buffer=False, buffer_size=size
+        )
+        file = opened()
         if self.columns.words:  # a page may repeat one long word by its number
-            file = opened(metadata=file.metadata, read_dictionary=list(self.columns.words))
+            file = opened(read_dictionary=list(self.columns.words))
         self._total = file.metadata.num_rows
         return iter(
             file.iter_batches(
@@ -211,6 +218,8 @@ class TableStream(RowStream):
         """The content as a seekable file."""
         stored = self._source
         if stored.path is not None and stored.size is not None and not stored.packing:
+            if stored.remote is not None:
+                return stored.remote
             return self._pa.OSFile(stored.path)
         import shutil
         from tempfile import TemporaryFile
@@ -255,7 +264,9 @@ class TableStream(RowStream):
     def _reporting(self) -> Iterator[None]:
         """Turn pyarrow's message about a file into one line."""
         expected = "expected a whole Parquet, Arrow or CSV file"
-        with foreign(self.path, "damaged, or of an unknown format", expected, TableError):
+        what = "damaged, or of an unknown format"
+        what = what if self._source.remote is None else f"cannot be read, or is {what}"
+        with foreign(self.path, what, expected, TableError):
             try:
                 yield
             except self._pa.ArrowInvalid as error:

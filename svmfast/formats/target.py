@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from svmfast.errors import WriteError
 from svmfast.formats.packing import Packer, packing_of
+from svmfast.values import is_uri
 
 #: Bytes of an output's name that its temporary name contains, so that the latter is not too long.
 _SHOWN_NAME = 100
@@ -110,6 +111,19 @@ def check_writable(path: str | os.PathLike[str]) -> None:
             raise _Unused
 
 
+def check_folder(path: str) -> None:
+    """Raise WriteError for a folder of outputs that is a file or a URI."""
+    check_local(path)
+    if os.path.lexists(path) and not os.path.isdir(path):
+        raise WriteError(path, os.strerror(errno.ENOTDIR))
+
+
+def check_local(path: str) -> None:
+    """Raise WriteError for a URI: stores cannot write a file that is complete or absent."""
+    if is_uri(path):
+        raise WriteError(path, "outputs are files of this machine; copy them when they are complete")
+
+
 class _Unused(Exception):
     """Leaves a trial block, so that the file it opened is removed again."""
 
@@ -173,6 +187,7 @@ def _opened(shown: str) -> Iterator[Writer]:
 def _checked_place(shown: str) -> tuple[str, int | None]:
     """The path of the file to which any links lead, and its mode, or None if there is no file yet."""
     mode = None
+    check_local(shown)
     with reported(shown):
         place = _place_of(shown)
         with contextlib.suppress(FileNotFoundError):

@@ -47,7 +47,7 @@ def with_exact(
     `alone` are the measurements of the candidate's `model`. The confirming rows play no part.
     """
     limit = asked.limits.max_bytes
-    if limit is not None and os.path.getsize(asked.exact_path) > limit:
+    if limit is not None and asked.exact_bytes > limit:
         return None  # a file that contains the exact model is larger
     # The output of the command, which frontier itself does not run.
     method, together = registry.method(candidate.method), f"{asked.folder.model(candidate)}+exact"

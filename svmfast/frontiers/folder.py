@@ -13,8 +13,11 @@ from typing import Any
 
 from svmfast.errors import OptionError
 from svmfast.figures import plain
+from svmfast.formats.data import is_replayable
+from svmfast.formats.remote import open_remote
 from svmfast.formats.target import write_atomic
 from svmfast.frontiers.plan import CandidateCommand
+from svmfast.values import is_uri
 
 #: Folders with another layout are overwritten.
 LAYOUT = 4
@@ -133,12 +136,11 @@ def _read(place: Path) -> dict[str, Any]:
 
 def file_hash(path: str | os.PathLike[str]) -> str | None:
     """The SHA-256 of a file; None if there is none; OptionError if it is a pipe or a terminal."""
-    digest = hashlib.sha256()
+    digest, path = hashlib.sha256(), os.fspath(path)
     try:
-        mode = os.stat(path).st_mode
-        if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
-            raise OptionError(f"{os.fspath(path)} is not a regular file, and is read more than once")
-        with open(path, "rb") as file:
+        if not is_replayable(path):
+            raise OptionError(f"{path} is not a regular file, and is read more than once")
+        with open_remote(path) if is_uri(path) else open(path, "rb") as file:
             while block := file.read(1 << 20):
                 digest.update(block)
     except FileNotFoundError:

@@ -75,9 +75,8 @@ class MeasuredModels:
 
     @cached
     def _known_of_exact(self) -> dict[str, Any]:
-        size = os.path.getsize(self.request.exact_path)
         found = self.request.comparing.of_exact()._asdict()
-        return {"name": "exact", "method": "exact", "n_bytes": size, **found}
+        return {"name": "exact", "method": "exact", "n_bytes": self.request.exact_bytes, **found}
 
     def content(self, point: Point) -> bytes:
         """The content of a point's file, which contains the exact model if that is the fallback."""

@@ -28,6 +28,8 @@ class RunRequest:
     #: Without its scaling, and the hash of its text (`identity_of` of svmfast.formats.model_files).
     exact: KernelExpansion
     exact_identity: str
+    #: The size of its file.
+    exact_bytes: int
     folder: RunFolder
     sets: RowSets
     comparing: Comparing

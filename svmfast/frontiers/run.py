@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -40,7 +39,7 @@ class FrontierRun:
     def run(self) -> Frontier:
         """Plan; make, measure and time each candidate; time them all on; choose and confirm."""
         asked, limit = self.request, self.request.limits.max_bytes
-        if limit is not None and os.path.getsize(asked.exact_path) <= limit:
+        if limit is not None and asked.exact_bytes <= limit:
             limit = None
         candidates, missing = plan(
             CandidateRequest(asked.exact, asked.seed, limit),

@@ -8,13 +8,17 @@ from svmfast.values.base import MOST as MOST
 from svmfast.values.base import MOST_64 as MOST_64
 from svmfast.values.base import Value as Value
 from svmfast.values.base import read_decimal as read_decimal
+from svmfast.values.files import URI as URI
 from svmfast.values.files import InputFile as InputFile
 from svmfast.values.files import ModelFile as ModelFile
 from svmfast.values.files import OutputFile as OutputFile
 from svmfast.values.files import RowsFile as RowsFile
 from svmfast.values.files import ScalingFile as ScalingFile
+from svmfast.values.files import check_address as check_address
 from svmfast.values.files import in_this_folder as in_this_folder
 from svmfast.values.files import is_path as is_path
+from svmfast.values.files import is_uri as is_uri
+from svmfast.values.files import without_query as without_query
 from svmfast.values.numbers import Bytes as Bytes
 from svmfast.values.numbers import Grid as Grid
 from svmfast.values.numbers import OneOrGrid as OneOrGrid

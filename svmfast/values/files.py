@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from svmfast.display import holds_a_secret
+from svmfast.errors import OptionError
 from svmfast.values.base import Worded
 
 #: The content of a file: its place among a command's arguments can be taken by mistake for another's.
@@ -15,6 +18,30 @@ Content = Literal["model", "data"]
 def is_path(given: Any) -> bool:
     """Whether an object is the path of a file."""
     return isinstance(given, str | os.PathLike)
+
+
+#: The name of a file in a store such as ``s3://bucket/folder/name?region=here``: its store, path and query.
+URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+://[^/?]*)(/.*?)?(\?\w+=.*)?\Z", re.DOTALL)
+
+
+def is_uri(path: str) -> bool:
+    """Whether a name is that of a file in a store, not a path of this machine."""
+    return URI.fullmatch(path) is not None
+
+
+def without_query(path: str) -> str:
+    """The name of a file, that of a URI without its query, which is not part of the name."""
+    found = URI.fullmatch(path)
+    return path if found is None else path[: len(path) - len(found[3] or "")]
+
+
+def check_address(path: str) -> None:
+    """Refuse a URI with a password or a key, which reports and models would repeat."""
+    if is_uri(path) and holds_a_secret(path):
+        raise OptionError(
+            f"'{path}' holds a secret; expected it where the store's own programs look for it, such as "
+            "AWS_SECRET_ACCESS_KEY"
+        )
 
 
 class File(Worded):
@@ -115,4 +142,4 @@ class OutputFile(File):
 
 def in_this_folder(ending: str) -> Callable[[str], str]:
     """Maps ``folder/data`` to ``data.ending``, for :class:`OutputFile`."""
-    return lambda path: f"{os.path.basename(path)}.{ending}"
+    return lambda path: f"{os.path.basename(without_query(path))}.{ending}"

@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "svmfast"
 LOWEST = """
 errors: display
 threads: errors
-values: display
+values: display errors
 pages: display
 options: display errors values
 command: options values
@@ -100,7 +100,11 @@ FORBIDDEN_MODULES = {
 }
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "system", "popen", "literal_eval"}
 ALLOWED = {name: {"subprocess"} for name in ("frontiers/child", "cli/references")}
-ALLOWED |= {"importers/files": {"joblib"}, "methods/train/libsvm": {"ctypes"}}
+ALLOWED |= {
+    "formats/remote": {"pyarrow.fs"},
+    "importers/files": {"joblib"},
+    "methods/train/libsvm": {"ctypes"},
+}
 
 
 @cache
@@ -242,6 +246,7 @@ def foreign_files_are_read_where_every_exception_becomes_one_line(path):
 
 def no_module_runs_code_or_opens_a_connection(path):
     found = {name.split(".")[0] for name in imports(path)} & FORBIDDEN_MODULES
+    found |= {"pyarrow.fs"} & {*imports(path)}
     for node, name in calls(path):
         found |= {f"{word.arg}=" for word in node.keywords if word.arg == "shell"}
         found |= {name.split(".")[-1]} & FORBIDDEN_CALLS - ({"compile"} if "." in name else set())
