@@ -18,8 +18,9 @@ computed by the exact model. Values of a certified row are the approximation's, 
 exact model's. With `probability` the exact model answers every row. A model made by cascade has its own
 fallback for rows close to a boundary: a statistical guarantee, not a proof.
 
-DATA may be a table: Parquet, Arrow, CSV or JSON Lines, and a URI such as s3://bucket/rows.csv. An OUTPUT that ends in .parquet, .arrow,
-.feather, .csv, .tsv or .jsonl is a table too: 'label', then the columns above, then those of `keep`.
+DATA may be a table: Parquet, Arrow, CSV or JSON Lines, and a URI such as s3://bucket/rows.csv. An OUTPUT
+that ends in .parquet, .arrow, .feather, .csv, .tsv or .jsonl is a table too: 'label', then the columns above,
+then those of `keep`.
 
 A model imported from scikit-learn may have names of its classes: `names` writes them in place of LIBSVM's
 integer labels, in names of columns too. A table has them unless `no_names` is given.

@@ -22,15 +22,24 @@ from svmfast.errors import OptionError
 from svmfast.formats.leaf_file import LeafFile
 from svmfast.formats.source import Closing
 from svmfast.formats.target import reported
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import BoolArray, FloatArray, Rows
 from svmfast.solvers.leaves import Copies, HeldLeaves, LocalLeaves, joined
-from svmfast.solvers.row_blocks import BLOCK, LocalBlocks
-from svmfast.solvers.training_data import LabelOrder, WorkingSet, compact, occurring, random_order
+from svmfast.solvers.row_blocks import BLOCK, LocalBlocks, RowBlocks
+from svmfast.solvers.training_data import (
+    LabelOrder,
+    WorkingSet,
+    WorkingSets,
+    compact,
+    expand,
+    occurring,
+    random_order,
+)
 
 A = TypeVar("A")
 
 #: With fewer parts per working set, the rows would hardly be shuffled.
 PARTS_PER_SET = 16
+_LEAST = 1 << 20
 _ROW_BYTES = 24  # label, pointer, number
 _ENTRY_BYTES = 12
 _SHUFFLE = 0x5E7
@@ -50,14 +59,12 @@ class Spool(Closing, LocalBlocks):
     """Training rows that are moved to a temporary file if they exceed half of `memory`. A context manager.
 
     Add the rows in order, then call :meth:`finish`; afterwards the spool is a
-    :class:`svmfast.solvers.training_data.TrainingSource`. Rows that fit in memory are one working set.
+    :class:`svmfast.solvers.row_blocks.TrainingSource`. Rows that fit in memory are one working set.
     """
 
     def __init__(self, memory: int) -> None:
-        if memory < 1 << 20:
-            raise OptionError(
-                f"{memory:,} bytes of memory for training rows; at least {1 << 20:,} are needed"
-            )
+        if memory < _LEAST:
+            raise OptionError(f"{memory:,} bytes of memory for training rows; at least {_LEAST:,} are needed")
         self.n_rows = self.n_features = 0
         self.columns = np.zeros(0, np.int32)
         self.labels = LabelOrder()
@@ -70,6 +77,7 @@ class Spool(Closing, LocalBlocks):
         self._leaf_files: list[LeafFile] = []
         self._parts: list[_Part] = []
         self._whole: WorkingSet | None = None
+        self._drawn: Spool | None = None
         self._lock = allocate_lock()  # the file has one position
         self.n_sets = 1
         self._final: Callable[[FloatArray], FloatArray] = lambda labels: labels
@@ -117,6 +125,18 @@ class Spool(Closing, LocalBlocks):
         begin, end = (len(order) * n // self.n_sets for n in (number, number + 1))
         parts = [self._parts[k] for k in order[begin:end]]
         return self._read([(part, 0, part.rows) for part in parts])
+
+    @property
+    def n_bytes(self) -> int:
+        return self._bytes
+
+    def working_sets(
+        self, take: Callable[[WorkingSet, A], BoolArray] | None, argument: A, threads: int = 1
+    ) -> WorkingSets:
+        if take is None:
+            return self
+        self._drawn = drawn(self, 2 * self._room, take, argument, threads)
+        return self._drawn
 
     def rows_between(self, first: int, last: int) -> WorkingSet:
         if (whole := self._whole) is not None:
@@ -214,6 +234,32 @@ class Spool(Closing, LocalBlocks):
 
     def close(self) -> None:
         """Delete the temporary files."""
-        for file in (self._file, *self._leaf_files):
+        for file in (self._drawn, self._file, *self._leaf_files):
             if file is not None:
                 file.close()
+
+
+def drawn(
+    source: RowBlocks,
+    memory: int,
+    take: Callable[[WorkingSet, A], BoolArray] | None,
+    argument: A,
+    threads: int,
+) -> Spool:
+    """A spool of the rows that `take` marks, with the columns of the whole source; without `take` all rows.
+
+    If they are not all rows, it takes half of `memory`, which the source shares.
+    """
+    spool = Spool(memory if take is None else max(memory // 2, _LEAST))
+    spool.columns, spool.n_features = source.columns, source.n_features
+    for rows, labels in source.each(_marked, (take, argument), threads):
+        spool.add(expand(rows, source.columns, source.n_features), labels)
+    return spool.finish()
+
+
+def _marked(block: WorkingSet, asked: tuple[Any, Any]) -> tuple[Rows, FloatArray]:
+    take, argument = asked
+    if take is None:
+        return block.rows, block.labels
+    mask = take(block, argument)
+    return block.rows.take(mask), block.labels[mask]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from svmfast.models.base import Model
     from svmfast.models.scaling import Scaling
     from svmfast.rows import FloatArray, Rows
-    from svmfast.solvers.training_data import TrainingSource
+    from svmfast.solvers.row_blocks import TrainingSource
 
 #: The last argument of commands with svm-train's command line.
 LAST = "output_as_argument"

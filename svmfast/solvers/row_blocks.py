@@ -13,9 +13,9 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.rows import FloatArray
+from svmfast.rows import BoolArray, FloatArray
 from svmfast.solvers.leaves import Copies, Leaves
-from svmfast.solvers.training_data import LabelOrder, WorkingSet
+from svmfast.solvers.training_data import LabelOrder, WorkingSet, WorkingSets
 from svmfast.threads import each_in_threads
 
 A = TypeVar("A")
@@ -51,6 +51,10 @@ class RowBlocks(Protocol):
     def labels(self) -> LabelOrder:
         """The labels that occur."""
 
+    @property
+    def n_bytes(self) -> int:
+        """About the memory that all rows take."""
+
     def each(self, work: Callable[[WorkingSet, A], R], argument: A, threads: int = 1) -> Iterator[R]:
         """Yield the results of all blocks, in the order of the blocks."""
 
@@ -61,6 +65,15 @@ class RowBlocks(Protocol):
         self, leaf_of: Callable[[WorkingSet, A], Copies], argument: A, n_leaves: int, threads: int = 1
     ) -> Leaves:
         """Send copies of the rows to `n_leaves` leaves; `leaf_of` is called as `work` is."""
+
+
+class TrainingSource(RowBlocks, Protocol):
+    """All training rows, of which some are visited one by one."""
+
+    def working_sets(
+        self, take: Callable[[WorkingSet, A], BoolArray] | None, argument: A, threads: int = 1
+    ) -> WorkingSets:
+        """The rows that `take` marks, numbered anew, as working sets; without `take` all rows."""
 
 
 class LocalBlocks:

@@ -35,24 +35,12 @@ class WorkingSet:
     numbers: IntArray
 
 
-class TrainingSource(Protocol):
-    """All training rows, divided into new working sets for every pass."""
+class WorkingSets(Protocol):
+    """Training rows, divided into new working sets for every pass."""
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-
-    @property
-    def n_features(self) -> int:
-        """Width of the input: LIBSVM's largest index."""
-
-    @property
-    def columns(self) -> NDArray[np.int32]:
-        """The columns that occur in the input, ascending; compact column k is ``columns[k]``."""
-
-    @property
-    def labels(self) -> LabelOrder:
-        """The labels that occur."""
 
     @property
     def n_sets(self) -> int:

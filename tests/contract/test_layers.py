@@ -55,7 +55,7 @@ NATIVE = {
         "models/polynomial",
         "models/routed",
         "models/scaling",
-        "methods/budget/finish",
+        "methods/budget/refit",
         "methods/budget/sgd",
     ),
     *("methods/compress/reduced_set", "methods/dcpred/leaf"),

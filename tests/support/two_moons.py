@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from svmfast.methods.budget.finish import Refit
+from svmfast.methods.budget.refit import KernelCache, Refit, RefitProblem
 from svmfast.methods.budget.sgd import TrainingBlock
 from svmfast.rows import Rows
+from svmfast.solvers.row_blocks import TreeSum
 
 
 def two_moons(n, seed, columns=6):
@@ -27,11 +28,14 @@ def kernel(a, b, gamma):
     return np.exp(-gamma * ((a[:, None, :] - b[None, :, :]) ** 2).sum(axis=2))
 
 
-def refit(start, blocks, count, options, *, bias=True, threads=1, room=0):
+def refit(start, blocks, count, options, *, bias=True, room=0):
     """Refit coefficients on blocks of rows, each with an order; return the expansion and the refit."""
-    fit = Refit(start, count, options, bias=bias, room=room)
+    problem, cache = RefitProblem(start, options, bias=bias), KernelCache(room)
+    fit = Refit(problem, start, count)
     while not fit.done:
-        for block, order in blocks():
-            fit.add(block, order, threads)
-        fit.advance()
+        sums = (
+            problem.sums(block, order, fit.trial, cache, place)
+            for place, (block, order) in enumerate(blocks())
+        )
+        fit.advance(TreeSum.of(0, sums).value())
     return fit.expansion(), fit

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from two_moons import block_of, kernel, refit, two_moons
 
 from svmfast.errors import NotFiniteError, OptionError
-from svmfast.methods.budget import finish
+from svmfast.methods.budget import refit as refit_module
 from svmfast.methods.budget.sgd import BudgetedSgd, BudgetExpansion, StepOptions, merge_tables
 from svmfast.solvers.platt import fit_sigmoid, laplace_scale
 from svmfast.solvers.ridge import solve_with_ridge
@@ -129,24 +129,24 @@ def test_refit_reaches_the_minimum(extra, bias):
     tight = {"maxiter": 2000, "gtol": 1e-9}
     oracle = minimize(objective, np.zeros(17 + bias), given, method="BFGS", options=tight)
     before, reached = (objective(np.append(e.coef, [e.bias] * bias), *given) for e in (start, found))
-    assert report.iterations < finish.MAX_ITERATIONS
+    assert report.iterations < refit_module.MAX_ITERATIONS
     assert reached <= oracle.fun * (1 + 1e-4)
     assert reached < before
     assert bias or found.bias == 0.0
 
 
-def test_refit_reads_blocks_and_orders_and_ignores_threads_and_the_room_for_kernel_values(monkeypatch):
+def test_refit_reads_blocks_and_orders_and_ignores_the_room_for_kernel_values(monkeypatch):
     (x, y), options = two_moons(300, 11), StepOptions(17, 0.6, 1e-4)
     parts = np.split(np.arange(300), [38, 113, 225])  # each has one row more than some blocks of 37,
     y[[0, 38, 113, 225]] *= -1  # and that one is beyond its margin
     start = BudgetExpansion(x[:17], np.ones(17), 0.0)
     whole = refit(start, lambda: [(block_of(x, y), np.arange(300))], 300, options)[0]
     pieces = [(block_of(x[part], y[part]), np.arange(len(part))[::-1].copy()) for part in parts]
-    monkeypatch.setattr(finish, "_BLOCK", 700)
-    again = refit(start, lambda: pieces, 300, options, threads=1)[0]
+    monkeypatch.setattr(refit_module, "_VALUES", 700)
+    again = refit(start, lambda: pieces, 300, options)[0]
     np.testing.assert_allclose(again.coef, whole.coef, rtol=1e-4)
-    for threads in (1, 2, 3):
-        found = refit(start, lambda: pieces, 300, options, threads=threads, room=threads * 10_000)[0]
+    for room in (10_000, 20_000, 1 << 20):
+        found = refit(start, lambda: pieces, 300, options, room=room)[0]
         np.testing.assert_array_equal(found.coef, again.coef)
 
 
@@ -184,14 +184,14 @@ def test_laplace_scale_leaves_outliers_out():
 
 @pytest.mark.parametrize("scale", [1e-320, 1e-300, 1e-40, 1.0, 1e40, 1e300])
 def test_singular_and_regular_systems_are_solved_at_any_scale(scale):
-    found = solve_with_ridge(np.ones((4, 4)) * scale, np.full(4, 2.0 * scale), finish._cholesky)
+    found = solve_with_ridge(np.ones((4, 4)) * scale, np.full(4, 2.0 * scale), refit_module._cholesky)
     assert found == pytest.approx([0.5] * 4, rel=1e-3)
     root, right = np.random.default_rng(0).normal(size=(2, 6, 6))
     if scale >= 1e-300:
-        found = solve_with_ridge(root @ root.T * scale, right[0] * scale, finish._cholesky)
+        found = solve_with_ridge(root @ root.T * scale, right[0] * scale, refit_module._cholesky)
         assert root @ root.T @ found == pytest.approx(right[0], rel=1e-6)
     for n in (0, 1, 3):
-        assert solve_with_ridge(np.zeros((n, n)), np.ones(n), finish._cholesky).tolist() == [0.0] * n
+        assert solve_with_ridge(np.zeros((n, n)), np.ones(n), refit_module._cholesky).tolist() == [0.0] * n
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e80])
@@ -201,7 +201,7 @@ def test_a_system_that_is_not_finite_or_that_no_ridge_makes_positive_ends_in_an_
     matrix[place] = matrix[place[::-1]] = value
     if value != 1e80 or place == (1, 0):
         with pytest.raises(NotFiniteError):
-            solve_with_ridge(matrix, np.ones(3), finish._cholesky)
+            solve_with_ridge(matrix, np.ones(3), refit_module._cholesky)
 
 
 @pytest.mark.parametrize("svm_type", ["0", "3"])

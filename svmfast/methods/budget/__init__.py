@@ -47,6 +47,12 @@ class BudgetTrainOptions(Seeded):
     p: float = option(0.1, Real(0), "Epsilon of the loss (epsilon-SVR).", "-p")
     budget: int = option(100, Whole(1), "Maximum number of support vectors per decision function.", "-B")
     passes: int = option(10, Whole(1), "Number of passes over the rows.")
+    sample: int = option(
+        1_000_000,
+        Whole(1),
+        "Most rows that the descent visits, drawn at random; the coefficients are refitted with all rows.",
+        metavar="ROWS",
+    )
     maintenance: str = option(
         "lookup-wd",
         Choice("lookup-wd", "lookup-h", "gss", "gss-precise", "remove", "project"),

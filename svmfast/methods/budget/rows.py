@@ -15,15 +15,77 @@ from svmfast.errors import OptionError, SingleClassError
 from svmfast.methods.budget import BudgetTrainOptions
 from svmfast.methods.budget.sgd import TrainingBlock
 from svmfast.rows import BoolArray, FloatArray, IntArray, Rows
-from svmfast.solvers.training_data import TrainingSource, chosen, class_labels, expand, random_order
+from svmfast.solvers.row_blocks import TrainingSource
+from svmfast.solvers.training_data import WorkingSet, chosen, class_labels, expand, random_order
 
 #: A fifth of the rows is held out for probabilities, but no more than about this many.
 MOST_HELD_OUT = 20_000
 #: If no rows are held out, candidate models are compared on about this many training rows.
 SAMPLE = 10_000
 
-_ORDER, _HOLD_OUT, _PICK = 1, 2, 3  # each purpose has its own seed
+_ORDER, _HOLD_OUT, _PICK, _DRAW = 1, 2, 3, 4  # each purpose has its own seed
 _UNUSED = -1  # code of rows that are not trained on
+
+Codes = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Division:
+    """The purpose of each row, by its number in the input, and the number of its class."""
+
+    seed: int
+    #: (k,) labels in LIBSVM's order; empty for regression.
+    classes: FloatArray
+    #: Numbers of the first rows of the classes: every class keeps a training row.
+    first: IntArray
+    #: The shares of the rows that are held out, used for comparisons, and visited.
+    held: float
+    picked: float
+    drawn: float
+
+    def codes(self, labels: FloatArray) -> Codes:
+        """Number the class of each label, -1 for an unknown one; regression has only class 0."""
+        if not len(self.classes):
+            return np.zeros(len(labels), dtype=np.int32)
+        order = np.argsort(self.classes)
+        place = np.searchsorted(self.classes[order], labels)
+        place[place == len(order)] = 0
+        found: Codes = np.where(self.classes[order[place]] == labels, order[place], _UNUSED).astype(np.int32)
+        return found
+
+    def training_codes(self, rows: WorkingSet) -> Codes:
+        """The codes of rows, with -1 for those that are held out."""
+        codes = self.codes(rows.labels)
+        codes[self.is_held_out(rows.numbers)] = _UNUSED
+        return codes
+
+    def is_held_out(self, numbers: IntArray) -> BoolArray:
+        held = chosen(numbers, self.seed + _HOLD_OUT, self.held)
+        return held & ~np.isin(numbers, self.first) if self.held else held
+
+    def is_picked(self, numbers: IntArray) -> BoolArray:
+        return chosen(numbers, self.seed + _PICK, self.picked)
+
+
+def _drawn(block: WorkingSet, division: Division) -> BoolArray:
+    """Mark the rows to visit if they are not all rows."""
+    numbers = block.numbers
+    found = chosen(numbers, division.seed + _DRAW, division.drawn) | np.isin(numbers, division.first)
+    return found & ~division.is_held_out(numbers)
+
+
+def _divided(
+    block: WorkingSet, division: Division
+) -> tuple[IntArray, tuple[Rows, FloatArray], tuple[Rows, FloatArray]]:
+    """Count the training rows of each class; take the held-out rows and those for comparisons."""
+    codes = division.training_codes(block)
+    counts = np.bincount(codes[codes != _UNUSED], minlength=max(1, len(division.classes)))
+    out, picked = division.is_held_out(block.numbers), division.is_picked(block.numbers)
+    return (
+        counts,
+        (block.rows.take(out), block.labels[out]),
+        (block.rows.take(picked), block.labels[picked]),
+    )
 
 
 @dataclass(eq=False)
@@ -33,7 +95,7 @@ class Prepared:
     rows: Rows
     norms: FloatArray
     labels: FloatArray
-    codes: NDArray[np.int32]
+    codes: Codes
     targets: dict[int, FloatArray] = field(default_factory=dict)
 
 
@@ -43,7 +105,7 @@ class Selection:
 
     rows: Rows
     labels: FloatArray
-    codes: NDArray[np.int32]
+    codes: Codes
 
     def of_pair(self, first: int, second: int) -> tuple[Rows, BoolArray]:
         """Take the rows of two classes; mark those of the first."""
@@ -59,6 +121,7 @@ class RunRows:
         source: TrainingSource,
         options: BudgetTrainOptions,
         validate: tuple[Rows, FloatArray] | None,
+        threads: int = 1,
     ) -> None:
         if source.n_rows == 0:
             raise OptionError("no rows to train on")
@@ -67,6 +130,15 @@ class RunRows:
         self.classes = class_labels(source.labels) if options.is_classifier else np.zeros(0)
         if options.is_classifier and len(self.classes) == 1:
             raise SingleClassError(self.classes[0])
+        wanted = validate is None and options.keep != "last" and not options.probability
+        self.division = Division(
+            options.seed,
+            self.classes,
+            np.array(source.labels.first if options.is_classifier else [], dtype=np.int64),
+            held=min(0.2, self._share(MOST_HELD_OUT)) if options.probability else 0.0,
+            picked=self._share(SAMPLE) if wanted else 0.0,
+            drawn=min(1.0, options.sample / source.n_rows),
+        )
         # The current working set and its order of visits, each with its pass and number.
         self._prepared: tuple[tuple[int, int], Prepared] | None = None
         self._order: tuple[tuple[int, int], IntArray] | None = None
@@ -75,19 +147,30 @@ class RunRows:
         #: Rows on which candidates are compared, and on which the probabilities are fitted.
         self.selection: Selection
         self.held_out: Selection
-        self._scan(validate)
+        self._divide(validate, threads)
+        #: The rows that are visited.
+        self.descent = source.working_sets(_drawn if self._samples else None, self.division, threads)
+
+    @property
+    def _samples(self) -> bool:
+        return self.division.drawn < 1
 
     def prepared(self, epoch: int, number: int) -> Prepared:
         """Read a working set, with norms and class codes; the last one is kept."""
-        key = (0, 0) if self.source.n_sets == 1 else (epoch, number)
+        key = (0, 0) if self.descent.n_sets == 1 else (epoch, number)
         if self._prepared is None or self._prepared[0] != key:
             self._prepared = None  # memory holds one working set
-            working = self.source.working_set(self.options.seed, epoch, number)
-            codes = self.codes(working.labels)
-            codes[self._is_held_out(working.numbers)] = _UNUSED
+            working = self.descent.working_set(self.options.seed, epoch, number)
+            # Rows that are drawn are numbered anew, and none of them is held out.
+            division = self.division
+            codes = division.codes(working.labels) if self._samples else division.training_codes(working)
             found = Prepared(working.rows, working.rows.squared_norms(), working.labels, codes)
             self._prepared = key, found
         return self._prepared[1]
+
+    def forget(self) -> None:
+        """Free the working set after the last visit."""
+        self._prepared = self._order = None
 
     def visits(self, epoch: int, number: int, count: int) -> IntArray:
         """Draw the order in which a pass visits the `count` rows of a working set."""
@@ -96,58 +179,29 @@ class RunRows:
             self._order = key, random_order(count, self.options.seed, *key, _ORDER)
         return self._order[1]
 
-    def codes(self, labels: FloatArray) -> NDArray[np.int32]:
-        """Number the class of each label, -1 for an unknown one; regression has only class 0."""
-        if not self.options.is_classifier:
-            return np.zeros(len(labels), dtype=np.int32)
-        order = np.argsort(self.classes)
-        place = np.searchsorted(self.classes[order], labels)
-        place[place == len(order)] = 0
-        found: NDArray[np.int32] = np.where(
-            self.classes[order[place]] == labels, order[place], _UNUSED
-        ).astype(np.int32)
-        return found
-
     def _share(self, most: int) -> float:
-        """The share that about `most` rows are, at most half a working set: memory has no more."""
-        share = most / self.source.n_rows
-        return share if self.source.n_sets == 1 else min(share, 0.5 / self.source.n_sets)
+        """The share that about `most` rows are, in a quarter of the memory."""
+        share, needed, memory = most / self.source.n_rows, self.source.n_bytes, self.options.memory
+        return share if needed <= memory // 2 else min(share, memory / 4 / needed)
 
-    def _is_held_out(self, numbers: IntArray) -> BoolArray:
-        share = min(0.2, self._share(MOST_HELD_OUT)) if self.options.probability else 0.0
-        held = chosen(numbers, self.options.seed + _HOLD_OUT, share)
-        if self.options.is_classifier:  # every class keeps a training row
-            held &= ~np.isin(numbers, self.source.labels.first)
-        return held
-
-    def _scan(self, validate: tuple[Rows, FloatArray] | None) -> None:
-        """Count the training rows of each class, and collect the held-out rows and the selection rows."""
-        options, source = self.options, self.source
-        self.counts = np.zeros(max(1, len(self.classes)), dtype=np.int64)
-        wanted = validate is None and options.keep != "last" and not options.probability
-        held: list[tuple[Rows, FloatArray]] = []
-        sample: list[tuple[Rows, FloatArray]] = []
-        for number in range(source.n_sets):
-            working = source.working_set(options.seed, 0, number)
-            out = self._is_held_out(working.numbers)
-            self.counts += np.bincount(self.codes(working.labels)[~out], minlength=len(self.counts))
-            held.append((working.rows.take(out), working.labels[out]))
-            if wanted:
-                pick = chosen(working.numbers, options.seed + _PICK, self._share(SAMPLE))
-                sample.append((working.rows.take(pick), working.labels[pick]))
-            del working  # memory holds one working set
-        self.held_out = self.selection = self._select(held)
+    def _divide(self, validate: tuple[Rows, FloatArray] | None, threads: int) -> None:
+        counts = np.zeros(max(1, len(self.classes)), dtype=np.int64)
+        held, picked = [], []
+        for own, out, some in self.source.each(_divided, self.division, threads):
+            counts += own
+            held.append(out)
+            picked.append(some)
+        self.counts, self.held_out = counts, self._select(held)
+        self.selection = self.held_out if self.options.probability else self._select(picked)
         if validate is not None:
             rows, labels = validate
-            self.selection = Selection(rows, labels, self.codes(labels))
-        elif not options.probability:
-            self.selection = self._select(sample)
+            self.selection = Selection(rows, labels, self.division.codes(labels))
 
     def _select(self, parts: list[tuple[Rows, FloatArray]]) -> Selection:
         rows = Rows.concatenate([rows for rows, _ in parts])
         labels = np.concatenate([np.zeros(0), *(labels for _, labels in parts)])
         own = expand(rows, self.source.columns, self.source.n_features)
-        return Selection(own, labels, self.codes(labels))
+        return Selection(own, labels, self.division.codes(labels))
 
     def of_pair(
         self, first: int, second: int, working: Prepared, order: IntArray

@@ -24,7 +24,7 @@ from svmfast.methods.method import ALONE, Inputs, Outcome, Setting
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import Quality
-from svmfast.solvers.training_data import TrainingSource
+from svmfast.solvers.row_blocks import TrainingSource
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +100,7 @@ def budget_train(
         run.advance()
         setting.progress(run.visited, run.total, "train")
     seconds = time.perf_counter() - begin
+    run.rows.forget()
     setting.progress(0, None, "refit" if options.keep == "refit" else "finish")
     finished = finish(run)
     model = assemble(run, finished)
@@ -130,7 +131,7 @@ def _report(
         train_seconds=seconds,
         support_vectors=len(model.sv),
         validation=score,
-        working_sets=run.source.n_sets,
+        working_sets=run.rows.descent.n_sets,
     )
 
 

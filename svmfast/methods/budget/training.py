@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
@@ -14,7 +14,8 @@ from svmfast.methods.budget import BudgetTrainOptions
 from svmfast.methods.budget.rows import Prepared, RunRows
 from svmfast.methods.budget.sgd import BudgetedSgd, BudgetExpansion, StepOptions
 from svmfast.rows import FloatArray, Rows
-from svmfast.solvers.training_data import TrainingSource, expand
+from svmfast.solvers.row_blocks import TrainingSource
+from svmfast.solvers.training_data import expand
 from svmfast.threads import map_in_threads
 
 T = TypeVar("T")
@@ -31,7 +32,7 @@ class Pair:
     second: int
     #: Number of training rows.
     count: int
-    machine: BudgetedSgd
+    machine: BudgetedSgd = field(init=False)
 
 
 class BudgetRun:
@@ -45,7 +46,7 @@ class BudgetRun:
         threads: int = 1,
     ) -> None:
         self.source, self.options, self.threads = source, options, threads
-        self.rows = RunRows(source, options, validate)
+        self.rows = RunRows(source, options, validate, threads)
         self.gamma = options.gamma or (1.0 / source.n_features if source.n_features else 1.0)
         self.pairs = self._new_pairs()
         #: The next pass, working set, and position within its order.
@@ -62,24 +63,33 @@ class BudgetRun:
             what = f"training {len(places)} times {options.budget:,} vectors with {columns:,} features"
             advice = "choose a smaller budget or allow more memory"
             raise MemoryLimitError(what, needed, options.memory, advice)
-        weights, made = dict(options.weights), []
+        made = []
         for first, second in places:
             count = int(rows.counts[first] + (rows.counts[second] if second != first else 0))
-            negative, positive = 1.0, 1.0
-            if k:
-                negative, positive = (weights.get(int(y), 1.0) for y in rows.classes[[second, first]])
-            steps = StepOptions(
-                budget=options.budget,
-                gamma=self.gamma,
-                lambda_=options.lambda_ or 1.0 / (count * options.cost),
-                maintenance=options.maintenance,
-                loss="hinge" if options.is_classifier else "epsilon-insensitive",
-                epsilon=options.p,
-                weights=(negative, positive),
-                bias=bool(options.bias),
-            )
-            made.append(Pair(first, second, count, BudgetedSgd(columns, steps)))
+            pair = Pair(first, second, count)
+            # The descent visits a share of the rows, and its steps shrink with their number.
+            visited = max(1, round(count * rows.division.drawn))
+            pair.machine = BudgetedSgd(columns, self.step_options(pair, visited))
+            made.append(pair)
         return made
+
+    def step_options(self, pair: Pair, rows: int | None = None) -> StepOptions:
+        """The problem of a pair with `rows` rows, by default with all training rows."""
+        options, negative, positive = self.options, 1.0, 1.0
+        if options.is_classifier:
+            weights = dict(options.weights)
+            labels = self.rows.classes[[pair.second, pair.first]]
+            negative, positive = (weights.get(int(y), 1.0) for y in labels)
+        return StepOptions(
+            budget=options.budget,
+            gamma=self.gamma,
+            lambda_=options.lambda_ or 1.0 / ((rows or pair.count) * options.cost),
+            maintenance=options.maintenance,
+            loss="hinge" if options.is_classifier else "epsilon-insensitive",
+            epsilon=options.p,
+            weights=(negative, positive),
+            bias=bool(options.bias),
+        )
 
     def for_pairs(self, work: Callable[[Pair], T]) -> list[T]:
         return map_in_threads(work, self.pairs, self.threads)
@@ -105,7 +115,7 @@ class BudgetRun:
 
     @property
     def total(self) -> int:
-        return self.options.passes * self.source.n_rows
+        return self.options.passes * self.rows.descent.n_rows
 
     @property
     def ended(self) -> bool:
@@ -125,7 +135,7 @@ class BudgetRun:
         self.offset = stop
         if self.offset == count:
             self.offset, self.number = 0, self.number + 1
-            if self.number == self.source.n_sets:
+            if self.number == self.rows.descent.n_sets:
                 self.number, self.epoch = 0, self.epoch + 1
 
     def _segment(self, working: Prepared) -> int:
