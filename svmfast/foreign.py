@@ -30,12 +30,11 @@ def foreign(
     except Exception as error:
         if isinstance(error, SvmfastError) and not isinstance(error, also):
             raise
-        raise kind(path, None, f"{what} ({reason(error)})", None, expected) from error
+        why = reason(error)
+        raise kind(path, None, f"{what} ({why})" if why else what, None, expected) from error
 
 
 def reason(error: BaseException) -> str:
-    """The class of an exception, and the first sentence of its message."""
+    """The first sentence of an exception's message."""
     text = " ".join(str(error).split()).split(". ")[0][:_MOST].rstrip(". ")
-    if isinstance(error, SvmfastError):
-        return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return f"{text} is missing" if isinstance(error, KeyError) and text else text

@@ -58,7 +58,7 @@ def explain(path: str, fault: Fault, reading: Reading) -> DataFormatError:
     _, line, text, token, _, _ = fault
     from svmfast.formats.detect import file_kind
 
-    if line == 1 and file_kind(text) not in ("data", "empty"):
+    if line == 1 and file_kind(text) not in ("data", "empty", "pickle"):
         word = shown(text.split(None, 1)[0])
         return DataFormatError(path, line, "a model, not data", word, f"expected {_row_form(reading)}")
     what, expected = _broken_rule(fault, reading)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from typing import Literal
 
@@ -11,11 +12,15 @@ from svmfast.formats.libsvm_model import is_model_key
 from svmfast.formats.packing import FOREIGN_MAGIC
 from svmfast.formats.source import KILOBYTE, Source, SourceLike, open_source
 
-FileKind = Literal["libsvm-model", "svmfast-model", "skops", "data", "empty"]
+FileKind = Literal["libsvm-model", "svmfast-model", "skops", "pickle", "data", "empty"]
+#: The start of a pickle, which may be packed by zlib, lzma or lz4.
+_PICKLE = re.compile(rb"\x80[\2-\5]|x[\x01\x5e\x9c\xda]|\x5d\0\0|\x04\x22\x4d\x18")
 
 
 def file_kind(start: bytes) -> FileKind:
     """The kind of a file, given its start (decompressed): a kilobyte, or at least the first word."""
+    if _PICKLE.match(start):
+        return "pickle"
     words = start.removeprefix(b"\xef\xbb\xbf").split(None, 1)
     if not words:
         return "empty" if len(start) < KILOBYTE else "data"

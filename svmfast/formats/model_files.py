@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from svmfast.caches import Cacheless, cached
-from svmfast.errors import ModelFormatError, WrongTypeError
+from svmfast.errors import ModelFormatError, UnsupportedError, WrongTypeError
 from svmfast.formats.container import MAGIC, container_bytes, hash_of, parse_model
 from svmfast.formats.detect import FileKind, file_kind, is_skops
 from svmfast.formats.libsvm_model import libsvm_model_pieces, parse_libsvm_model
@@ -86,6 +86,9 @@ def _kind_of_model(opened: Source) -> FileKind:
     kind = file_kind(start)
     if kind == "empty":
         raise ModelFormatError(opened.name, None, "the file is empty", None, "expected a model")
+    if kind == "pickle":
+        instead = "convert one of your own by svmfast import with `trust_pickle`"
+        raise UnsupportedError(f"{opened.name}: a pickle, which can run any code when it is loaded", instead)
     if kind == "data":
         words = start.split(None, 1)
         token = words[0].decode("utf-8", "backslashreplace") if words else None

@@ -84,7 +84,12 @@ def read_map(source: SourceLike, *, memory: int = MEMORY) -> LinearMap:
 
 def read_restored(source: SourceLike, *, memory: int = MEMORY) -> Scaling | LinearMap:
     """Read a range file or a map."""
+    from svmfast.formats.detect import detect
+
     with open_source(source) as opened:
+        if detect(opened) not in ("data", "empty", "pickle"):
+            expected = "expected a range file of svm-scale; a model scales the rows that it predicts"
+            raise DataFormatError(opened.name, None, "a model, not a range file", None, expected)
         is_map = opened.first_words().split()[:1] == [_MAP.split()[0].encode()]
         return read_map(opened, memory=memory) if is_map else read_ranges(opened, memory=memory)
 

@@ -175,7 +175,8 @@ class Source(Closing):
             head += buffer[:count]
         for packing, magic in FOREIGN_MAGIC.items():
             if head.startswith(magic):
-                raise self._damaged(f"packed with {packing}", _PLAIN_OR_PACKED)
+                skops = "; a skops file is read where a model is, but not from a pipe" * (packing == "zip")
+                raise self._damaged(f"packed with {packing}", _PLAIN_OR_PACKED + skops)
         self._packing = next((p for p, magic in MAGIC.items() if head.startswith(magic)), None)
         self._decoder = self._new_decoder() if self._packing else None
         self._head = head

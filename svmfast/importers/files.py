@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import warnings
 from collections.abc import Sequence
 from types import ModuleType
@@ -57,9 +58,11 @@ def model_of_file(
     name = os.fspath(path)
     try:
         with open(name, "rb") as file:
-            start = file.read(8)
+            start, is_pipe = file.read(8), stat.S_ISFIFO(os.fstat(file.fileno()).st_mode)
     except OSError as error:
         raise FileAccessError(name, None, f"cannot be read: {error.strerror or error}") from error
+    if is_pipe:
+        raise FileAccessError(name, None, "is read twice and cannot be a pipe", expected="give a file")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if start.startswith(_ZIP):
@@ -151,4 +154,7 @@ def _from_pickle(name: str, trusted: bool) -> Any:
     with foreign(name, "the pickle cannot be loaded", expected, ModelFormatError):
         import joblib  # reads what pickle wrote, too
 
-        return joblib.load(name)
+        try:
+            return joblib.load(name)
+        except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
+            raise ValueError("it ends the program that loads it") from error

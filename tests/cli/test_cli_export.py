@@ -148,9 +148,23 @@ def test_a_pickle_is_loaded_only_on_request(dump, tmp_path):
         "skops.io.dump, or load one of your own with --trust-pickle\n"
     )
     assert not out.exists()
+    assert b"svmfast import with --trust-pickle\n" in ran("info", path, status=2).stderr
     ran("import", path, "-o", out, "--trust-pickle")
     ran("import", SVM, "-o", tmp_path / "same")
     assert out.read_bytes() == (tmp_path / "same").read_bytes()
+
+
+@pytest.mark.parametrize("code", ["exit(7)", "exec('raise KeyboardInterrupt')", "bytearray(1 << 62)"])
+def test_a_pickle_cannot_end_the_program(code, tmp_path):
+    (tmp_path / "ends").write_bytes(pickle.dumps(Ends(code)))
+    done = ran("import", "ends", "-o", "model", "--trust-pickle", cwd=tmp_path, status=2)
+    assert done.stderr.startswith(b"ends: the pickle cannot be loaded")
+    assert done.stderr.count(b"\n") == 1
+
+
+class Ends(str):
+    def __reduce__(self):
+        return eval, (str(self),)
 
 
 class Evil:

@@ -88,7 +88,7 @@ def test_a_damaged_archive_is_refused(tmp_path):
     packed = pack(whole, ZIP_LZMA)
     inverted = packed[:100] + bytes(one ^ 255 for one in packed[100:160]) + packed[160:]
     nested = pack({**whole, "schema.json": b"[" * 100_000})
-    for raised, content in (("LZMAError", inverted), ("RecursionError", nested)):
+    for raised, content in (("Corrupt input data", inverted), ("maximum recursion", nested)):
         path.write_bytes(content)
         with pytest.raises(ModelFormatError, match=rf"damaged.skops: skops cannot read it \({raised}"):
             model_of_file(path)
@@ -179,7 +179,7 @@ FRAME = pd.DataFrame(X[:, :4], columns=[*"abcd"])
 
 def test_a_data_frame_that_arrow_cannot_represent():
     for frame, why in (
-        (FRAME.astype(complex), "ArrowNotImplementedError"),
+        (FRAME.astype(complex), "Unsupported numpy type"),
         (FRAME.set_axis([*"aabc"], axis=1), "Duplicate column names"),
     ):
         with pytest.raises(OptionError, match=rf"expected a table of named columns \(.*{why}"):

@@ -119,7 +119,7 @@ N = len(ROWS)
 UNNAMED = "1,0.5,0\n2,0,1\n"
 STATE = identity("f1", label_column="state")
 OTHERS = "name those that are no features (`exclude`), or the columns of features (`features`)"
-DAMAGED = "damaged, or of an unknown format (ArrowInvalid: Parquet magic bytes not found in footer)"
+DAMAGED = "damaged, or of an unknown format (Parquet magic bytes not found in footer)"
 
 
 @pytest.mark.parametrize(
