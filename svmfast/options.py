@@ -291,7 +291,7 @@ class Reading:
     @property
     def names(self) -> tuple[str, ...] | None:
         """The columns of a table that hold the features, if the scaling names them."""
-        return getattr(self.scale, "feature_names", None)
+        return getattr(self.scale, "column_names", None)
 
     @property
     def as_read(self) -> Reading:

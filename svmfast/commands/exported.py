@@ -114,6 +114,8 @@ def _note_lacks(to: str, model: Model, options: ExportOptions, listener: Listene
     """Note what of the model the file lacks."""
     head, scaling = model.head, model.scaling
     if to != "libsvm":
+        if scaling is not None and scaling.encoding is not None:
+            listener.note("the file takes the model's features, in which categories are 1 or 0, not columns")
         if scaling is not None and scaling.missing is not None:
             listener.note("the model replaces missing values, but the exported file does not")
         if head.has_probability and not head.is_regression and not options.probability:
@@ -144,7 +146,7 @@ def _rows(given: Any, check: DataCheck, threads: int, memory: int) -> tuple[Rows
         with stream_data(path, named.reading, threads=threads, labels=False) as stream:
             dataset = stream.read_whole(memory)
         named.columns(dataset.path, dataset.columns)
-        check.width(str(path), dataset.rows, dataset.columns)
+        check.width(str(path), dataset.rows, None if getattr(names, "encoding", None) else dataset.columns)
         check.scale(str(path), dataset.rows)
         return dataset.rows, of
     array = replace(check, model=model.unscaled, reading=replace(check.reading, scale=model.scaling)).array

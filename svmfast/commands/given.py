@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmfast.display import shown
-from svmfast.errors import OptionError, WrongTypeError
+from svmfast.errors import ArrayWidthError, OptionError, WrongTypeError
 from svmfast.formats.model_files import LoadedModel, open_model
 from svmfast.models.base import Model
 from svmfast.models.memory import MEMORY, require_memory
@@ -160,6 +160,9 @@ def rows_of(
             see(dataset.columns)
         return dataset.rows
     rows = getattr(data, "rows", data)
+    encoding = getattr(reading.scale, "encoding", None)
+    if encoding is not None and not (isinstance(rows, Rows) or is_sparse(rows)):
+        return rows_of(_as_table(rows, encoding.columns), form, reading, see)
     if isinstance(rows, Rows) and getattr(data, "columns", None) is not None:
         see(data.columns)  # a Dataset of a table
     if not (isinstance(rows, Rows) or is_sparse(rows)):
@@ -172,6 +175,21 @@ def rows_of(
         see_array(dense.shape[-1])
         rows = filled(dense, reading)
     return form(rows)
+
+
+def _as_table(data: Any, names: Sequence[str]) -> Any:
+    """An array, whose columns may hold words, as a table with these names of columns."""
+    from svmfast.formats._arrow import pyarrow
+
+    pa = pyarrow()
+    array = np.atleast_2d(data if isinstance(data, np.ndarray) else np.array(data, dtype=object))
+    if array.shape[1:] != (len(names),):
+        raise ArrayWidthError(array.shape[-1], f"{len(names)}, the number of the model's columns")
+    try:
+        columns = [pa.array(one.tolist() if array.dtype == object else one) for one in array.T]
+    except pa.ArrowException as error:
+        raise WrongTypeError("the data", data, "an array whose columns hold numbers or words") from error
+    return pa.record_batch(columns, names=list(names))
 
 
 def filled(dense: FloatArray, reading: Reading) -> FloatArray:

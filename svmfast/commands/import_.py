@@ -1,10 +1,10 @@
 """Convert a fitted scikit-learn ESTIMATOR, a file written by skops.io.dump, to a model.
 
 ESTIMATOR is a support vector machine, KernelRidge, GaussianProcessRegressor or linear model, alone or in a
-Pipeline after scalers, imputers, selections of columns, PCA and Nystroem; or OneVsRestClassifier and others
-around one. With `trust_pickle` it may be an estimator of svmfast.sklearn. MODEL gives the same labels and
-values. A machine without other steps whose classes are integers becomes a LIBSVM model; otherwise MODEL is an
-svmfast model that accepts the same rows as the pipeline.
+Pipeline after scalers, imputers, one-hot encoders, selections of columns, PCA, KernelPCA and Nystroem; or
+OneVsRestClassifier and others around one. With `trust_pickle` it may be an estimator of svmfast.sklearn.
+MODEL gives the same labels and values. A machine without other steps whose classes are integers becomes a
+LIBSVM model; otherwise MODEL is an svmfast model that accepts the same rows as the pipeline.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ def from_sklearn(estimator: Any, *, listener: Listener | None = None, **options:
     ----------
     estimator : estimator, Pipeline or path
         A support vector machine, KernelRidge, GaussianProcessRegressor or linear model, or an estimator of
-        ``svmfast.sklearn``, alone or in a Pipeline after scalers, imputers, selections of columns, PCA and
-        Nystroem; or an estimator around one: a search, FrozenEstimator, OneVsRestClassifier,
-        CalibratedClassifierCV, a threshold classifier, TransformedTargetRegressor. A path names a file
-        written by ``skops.io.dump``.
+        ``svmfast.sklearn``, alone or in a Pipeline after scalers, imputers, one-hot encoders, selections of
+        columns, PCA, KernelPCA and Nystroem; or an estimator around one: a search, FrozenEstimator,
+        OneVsRestClassifier, CalibratedClassifierCV, a threshold classifier, TransformedTargetRegressor. A
+        path names a file written by ``skops.io.dump``.
     {options}
 
     Returns

@@ -66,6 +66,16 @@ def numbers(array: Any) -> NDArray[Any]:
     return np.frombuffer(array.buffers()[1], size, len(array), array.offset * size.itemsize)
 
 
+def words_of(array: Any) -> tuple[list[Any], NDArray[np.int64]]:
+    """The distinct words of a column of strings, and the place of each row's among them; None is missing."""
+    types = pyarrow().types
+    if not types.is_dictionary(array.type):
+        array = (array.cast("string") if types.is_null(array.type) else array).dictionary_encode()
+    used, places = np.unique(np.asarray(array.indices.cast("int64").fill_null(-1)), return_inverse=True)
+    found = array.dictionary.take(pyarrow().array(used[used >= 0])).to_pylist()
+    return [None] * int((used < 0).sum()) + found, places
+
+
 def check_blocks(file: Any, path: str) -> None:
     """Raise an InputError if a batch of an Arrow file unpacks to far more than its size.
 

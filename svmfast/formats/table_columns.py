@@ -9,11 +9,13 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.display import fault_of_name, listed
-from svmfast.errors import DataFormatError, NotFiniteCellError, TableError
-from svmfast.formats._arrow import decoded, no_rows, numbers, pyarrow
+from svmfast.caches import cached
+from svmfast.display import count, fault_of_name, listed
+from svmfast.errors import DataFormatError, NotFiniteCellError, OptionError, TableError
+from svmfast.formats._arrow import decoded, no_rows, numbers, pyarrow, words_of
 from svmfast.formats.classes import ClassLabels, TrainingClasses
 from svmfast.formats.dataset import Dataset, Notes
+from svmfast.models.encoding import Encoding
 from svmfast.options import Reading
 from svmfast.rows import BoolArray, FloatArray, IntArray, Rows
 
@@ -23,6 +25,8 @@ LABEL = "label"
 _DENSE_VALUES = 1 << 16
 #: Limit on the bytes of one column of strings in a block.
 _STRING_BYTES = 1 << 24
+#: In place of a feature's number, for a value that is no category.
+_UNKNOWN = -2
 
 
 class TableColumns:
@@ -68,8 +72,14 @@ class TableColumns:
         if chosen is None:
             chosen = self._others((*left_out, *excluded), excluded)
         self.features = tuple(chosen)
-        self._instead = reading.values_for_missing(len(self.features))
-        labelled = self.features if self.label is None else (self.label, *self.features)
+        self._absent, needed = reading.missing, self.features
+        #: For each feature of the model its column, and the place of that if the feature is of a category.
+        self._sources, self._coded = [*self.features], list[int | None]([None] * len(self.features))
+        self._encoding: Encoding | None = getattr(reading.scale, "encoding", None)
+        if self._encoding is not None:
+            needed = self._encode(self._encoding)
+        self._instead = reading.values_for_missing(len(self._sources))
+        labelled = needed if self.label is None else (self.label, *needed)
         #: All columns that are needed.
         self.read = tuple(dict.fromkeys((*labelled, *self.keep)))
         why = "a feature of the model" if chosen is names else "one of `features`"
@@ -81,8 +91,28 @@ class TableColumns:
             self._classes = ClassLabels(reading.class_names)
         more = chosen is not names and reading.features is None
         for name in labelled:
-            if name != self.label or self._classes is None or name not in self.words:
+            if name in self.columns_of_words:  # those of a text are read as words
+                if first_line is None and not (name in self.words or schema.field(name).type == "null"):
+                    what = f"column '{name}' holds values of type {schema.field(name).type}"
+                    self._refuse_column(what, None, "expected strings, as the model's categories of it")
+            elif name != self.label or self._classes is None or name not in self.words:
                 self._check_type(name, more)
+
+    def _encode(self, encoding: Encoding) -> tuple[str, ...]:
+        """Find the columns of encoded features; the others are not needed."""
+        if len(self.features) != len(encoding.columns):
+            what = f"{count(len(self.features), 'column')} of features"
+            raise TableError(self._path, None, what, None, f"the model has {len(encoding.columns)}")
+        self._sources = [self.features[one.column] for one in encoding.features]
+        self._coded = [one.column if one.is_indicator else None for one in encoding.features]
+        return tuple(dict.fromkeys(self._sources + [self.features[at] for at in encoding.categories]))
+
+    @cached
+    def columns_of_words(self) -> set[str]:
+        """The columns whose categories are words."""
+        found = self._encoding
+        of_words = set() if found is None else {*found.categories}.difference(found.numbers)
+        return {self.features[at] for at in of_words}
 
     def _others(self, left_out: Sequence[str], excluded: Sequence[str]) -> list[str]:
         """The columns that are features if none are named."""
@@ -103,7 +133,7 @@ class TableColumns:
         for name in self.read:
             if self._number[name] > 1:
                 self._missing(f"several columns are called '{name}'")
-        for name in (*self.features, *self.keep):
+        for name in self.read:
             if not self._number[name]:
                 why = "to be kept" if name in self.keep else why
                 self._missing(f"there is no column '{name}', which is {why}")
@@ -163,25 +193,56 @@ class TableColumns:
     def nothing(self) -> Dataset:
         """The dataset of a table without rows."""
         kept = no_rows({name: self._schema.field(name).type for name in self.keep}) if self.keep else None
-        rows = Rows.empty(len(self.features))
+        rows = Rows.empty(len(self._sources))
         return Dataset(rows, np.zeros(0), self._path, 0, Notes(), kept=kept, columns=self.features)
 
     def _rows(self, batch: Any, first_row: int, missing: BoolArray | None) -> Rows:
         """The features, as zeros where they are missing; these rows are marked in `missing`."""
-        arrays = [self._feature(batch, place, first_row, missing) for place in range(len(self.features))]
+        known = {} if self._encoding is None else self._encoding.categories
+        codes = {at: self._codes(batch, at, first_row, missing) for at in known}
+        arrays: list[NDArray[Any]] = [
+            self._feature(batch, place, first_row, missing) if at is None else codes[at]
+            for place, at in enumerate(self._coded)
+        ]
         parts = [Rows.empty(len(arrays))]
         step = max(1, _DENSE_VALUES // len(arrays))
         for first in range(0, batch.num_rows, step):
             dense = np.empty((min(step, batch.num_rows - first), len(arrays)))
             for place, array in enumerate(arrays):
-                dense[:, place] = array[first : first + step]
+                some = array[first : first + step]
+                dense[:, place] = some if self._coded[place] is None else some == place
             try:
                 parts.append(Rows.from_dense(dense))
             except NotFiniteCellError as error:
-                name, token = self.features[error.column], f"{arrays[error.column][first + error.row]}"
+                name, token = self._sources[error.column], f"{arrays[error.column][first + error.row]}"
                 row = first_row + first + error.row
                 raise self._fault(DataFormatError, name, row, "the value is not finite", token) from None
         return Rows.concatenate(parts)
+
+    def _codes(self, batch: Any, column: int, first_row: int, missing: BoolArray | None) -> IntArray:
+        """The feature that each row sets by its category in a column; -1 for none of them."""
+        assert self._encoding is not None
+        name, known = self.features[column], self._encoding.categories[column]
+        if name in self.columns_of_words:
+            values, at = words_of(_column(batch, name))
+        else:
+            numbers_, absent = _present(batch, name)
+            distinct, at = np.unique(numbers_.astype(np.float64), return_inverse=True)
+            values, at = [*distinct.tolist(), None], np.where(absent, len(distinct), at)
+        other = known.get("", _UNKNOWN)
+        codes = np.array([known.get(value, other) for value in values], dtype=np.int64)[at]
+        absent = np.array([value is None for value in values], dtype=np.bool_)[at]
+        absent &= (codes == _UNKNOWN) | (self._absent == "refuse")
+        if missing is not None:
+            missing |= absent
+        codes[absent] = -1 if missing is not None or self._absent == "zero" else _UNKNOWN
+        for row in np.flatnonzero(codes == _UNKNOWN)[:1].tolist():
+            value = values[at[row]]
+            what = "there is no value" if value is None else "not a category of the model"
+            expected = f"expected one of {listed([f'{one}' for one in known if one not in (None, '')])}"
+            token = None if value is None else f"{value}"
+            raise self._fault(DataFormatError, name, first_row + row, what, token, expected)
+        return codes
 
     def _labels(self, batch: Any, name: str, first_row: int) -> FloatArray:
         array = _column(batch, name)
@@ -205,12 +266,7 @@ class TableColumns:
 
     def _words(self, array: Any, name: str, first_row: int, takes_blanks: bool) -> tuple[list[str], IntArray]:
         """The distinct words of a column of strings, and the place of each row's word among them."""
-        if not pyarrow().types.is_dictionary(array.type):
-            self._refuse_missing(array.is_null(), name, first_row)
-            array = array.dictionary_encode()
-        self._refuse_missing(array.is_null(), name, first_row)
-        used, places = np.unique(np.asarray(array.indices), return_inverse=True)
-        words = array.dictionary.take(used).to_pylist()
+        words, places = words_of(array)
         missing = [one is None or not (one.strip() or takes_blanks) for one in words]
         self._refuse_missing(np.array(missing, dtype=np.bool_)[places], name, first_row)
         return words, places
@@ -227,7 +283,7 @@ class TableColumns:
         return numbers(array)
 
     def _feature(self, batch: Any, place: int, first_row: int, missing: BoolArray | None) -> NDArray[Any]:
-        name, instead = self.features[place], self._instead[place]
+        name, instead = self._sources[place], self._instead[place]
         if instead is None and missing is None:
             return self._numbers(batch, name, first_row)
         values, absent = _present(batch, name)
@@ -237,6 +293,8 @@ class TableColumns:
 
     def means(self, batches: Iterable[Any]) -> FloatArray:
         """The mean of each feature over the values that are not missing; one without is an error."""
+        if self._encoding is not None:
+            raise OptionError("`missing`: a model with categories has no means")
         sums, counts = np.zeros(len(self.features)), np.zeros(len(self.features))
         for batch in batches:
             for place, name in enumerate(self.features):

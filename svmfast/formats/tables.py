@@ -134,12 +134,13 @@ class TableStream(RowStream):
 
         names, separator, header, switches = self._csv_columns()
         pa = self._pa
-        words = set(self._keep).difference(self._reading.features or self._names or ())
+        strings = set(self._keep).difference(self._reading.features or self._names or ())
         if self._classes is not None or self._reading.class_names is not None:
-            words.add(label_of(names, self._reading) or "")  # names of classes, or numbers
-        others = {name: pa.bool_() for name in switches} | {name: pa.string() for name in words}
+            strings.add(label_of(names, self._reading) or "")  # names of classes, or numbers
+        others = {name: pa.bool_() for name in switches} | {name: pa.string() for name in strings}
         schema = pa.schema([(name, others.get(name, pa.float64())) for name in names])
         self._find_columns(schema, 2 if header else 1)
+        words = dict.fromkeys(self.columns.columns_of_words, pa.string())
         if header and not self._source.peek_line(_CSV_BLOCK).endswith(b"\n"):
             return iter(())  # pyarrow does not skip a line without an end
         return iter(
@@ -151,7 +152,7 @@ class TableStream(RowStream):
                 ),
                 text.ParseOptions(delimiter=separator, ignore_empty_lines=self._reading.lenient),
                 text.ConvertOptions(
-                    column_types=dict(zip(schema.names, schema.types, strict=True)),
+                    column_types=dict(zip(schema.names, schema.types, strict=True)) | words,
                     include_columns=list(self.columns.read),
                     null_values=[""],
                     strings_can_be_null=True,
@@ -206,7 +207,8 @@ class TableStream(RowStream):
             classes=self._classes,
             nulls=self._nulls,
         )
-        found, wanted = len(self.columns.features), 0 if self._scaling is None else len(self._scaling)
+        found, scaling = len(self.columns.features), self._scaling
+        wanted = 0 if scaling is None or scaling.encoding is not None else len(scaling)
         if found < wanted:
             what = f"{count(found, 'column')} of features"
             raise TableError(self.path, None, what, None, f"expected {wanted}, as in the scaling")

@@ -28,13 +28,18 @@ def model_of(estimator: Any) -> Model:
         raise WrongTypeError("the estimator", estimator, f"a fitted estimator or pipeline: {EXPECTED}")
     found = fitted(estimator, "the estimator")
     model, scaling = _behind(found.model, found.front, "the machine")
+    encoding, features = found.front.encoding, found.features or scaling.feature_names
+    if encoding is not None:
+        encoding = replace(encoding, columns=found.features or encoding.columns)
+        features = encoding.names
     # LIBSVM's text has no place for names of features, and svm-predict can read it without them.
     nameless = found.names is None and (found.features is None or model.expansion is not None)
-    if nameless and scaling.is_identity and scaling.missing is None:
+    if nameless and scaling.is_identity and scaling.missing is None and encoding is None:
         return model
     named = replace(
         scaling,
-        feature_names=found.features or scaling.feature_names,
+        feature_names=features,
+        encoding=encoding,
         class_names=found.names,
         boolean_classes=found.are_boolean,
     )
@@ -116,7 +121,7 @@ def _after_kernel(found: Fitted, step: Landmarks, called: str) -> Fitted:
         raise refused(called, "decides between pairs of classes by linear functions", "fit LinearSVC")
     front = Front.of(identity(m), np.eye(m)).then(found.front, called)
     weights = model.sv_coef @ model.sv.to_dense(len(front)) @ front.mixing
-    rho = model.rho - weights[:, -1]
+    rho = model.rho - weights[:, -1] - weights[:, :-1] @ np.broadcast_to(step.shift, m)
     made = expansion(model.head, step.kernel, step.vectors, weights[:, :-1] @ step.matrix, rho, called)
     return replace(found, model=made, front=Front.of(identity(step.vectors.n_columns)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -118,7 +118,8 @@ def _own(estimator: Any, called: str) -> Fitted:
     if not isinstance(model, ScaledModel):
         return Fitted(model, Front.of(identity(width)))
     own, origin = model.scaling, model.own_provenance
-    return Fitted(model.model, Front.of(own), own.class_names, own.boolean_classes, origin, own.feature_names)
+    front = replace(Front.of(own), encoding=own.encoding)
+    return Fitted(model.model, front, own.class_names, own.boolean_classes, origin, own.column_names)
 
 
 def _libsvm(svm_type: str, estimator: Any, called: str) -> Fitted:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast.display import fault_of_name
 from svmfast.importers.attributes import attribute_of_fit, class_among, kernel_of, refused, vectors_of
 from svmfast.kernels import Kernel
+from svmfast.models.encoding import Encoding, Feature, numbered
 from svmfast.models.scaling import Scaling, identity
 from svmfast.rows import FloatArray, Rows
 
@@ -26,16 +29,27 @@ class Front:
     columns: IntArray
     #: (m, c + 1)
     matrix: FloatArray | None = None
+    #: How the columns of `scaling` are made of those before; None if they are the same.
+    encoding: Encoding | None = None
+    #: Words in place of missing values, of all columns.
+    filled: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, scaling: Scaling, matrix: Any = None) -> Front:
         """Scale all columns, and mix them by a matrix, ``(m, c)``."""
         if matrix is not None:
-            matrix = np.column_stack([np.asarray(matrix, dtype=np.float64), np.zeros(len(matrix))])
+            # The order in memory, which a file need not keep, decides how sums are rounded.
+            whole = np.ascontiguousarray(matrix, dtype=np.float64)
+            matrix = np.column_stack([whole, np.zeros(len(whole))])
         return cls(scaling, np.arange(len(scaling)), matrix)
 
     def __len__(self) -> int:
         return len(self.columns) if self.matrix is None else len(self.matrix)
+
+    @property
+    def width(self) -> int:
+        """Number of columns that it takes."""
+        return len(self.scaling) if self.encoding is None else len(self.encoding.columns)
 
     @property
     def mixing(self) -> FloatArray:
@@ -45,13 +59,19 @@ class Front:
 
     def then(self, later: Front, called: str) -> Front:
         """This map and then `later`, which is that of the step `called`."""
-        if len(self) != len(later.scaling):
-            what = f"has {len(later.scaling)} features, the step before it {len(self)}"
+        if len(self) != later.width:
+            what = f"has {later.width} features, the step before it {len(self)}"
             raise refused(called, what, "fit the pipeline as a whole")
         scaling = later.scaling
+        if later.encoding is not None:
+            return self._encoded(later, later.encoding, called)
+        if self.filled is not None:
+            raise refused(called, "follows an imputer of words, and is no one-hot encoder")
+        if later.filled is not None and not self.same(Front.of(identity(self.width))):
+            raise refused(called, "imputes words in columns that a step before it has changed")
         if self.matrix is None:
             both = composed(self.scaling, scaling, self.columns, called)
-            return replace(later, scaling=both, columns=self.columns[later.columns])
+            return replace(later, scaling=both, columns=self.columns[later.columns], encoding=self.encoding)
         if scaling.clip is not None or scaling.missing is not None:
             raise refused(called, "clips or replaces values that are mixed from several columns")
         matrix = self.matrix.copy()
@@ -62,21 +82,37 @@ class Front:
             matrix[:, -1] += later.matrix[:, -1]
         return replace(self, matrix=matrix)
 
+    def _encoded(self, later: Front, encoding: Encoding, called: str) -> Front:
+        """A later map, which encodes, by the columns before this one, which may fill in missing values."""
+        missing = self.scaling.missing
+        if self.encoding is not None or self.matrix is not None or not self.scaling.is_identity:
+            raise refused(called, "encodes columns that a step before it has changed")
+        filled = self.filled if missing is None else tuple(map(_word, missing.tolist()))
+        made = encoding.taken_from(self.columns, numbered(len(self.scaling)), filled)
+        scaling = later.scaling
+        if filled is not None:
+            values = [0.0 if one.is_indicator else float(filled[one.column]) for one in made.features]
+            scaling = replace(scaling, missing=np.array(values))
+        return replace(later, scaling=scaling, encoding=made)
+
     def same(self, other: Front | None) -> bool:
         """Whether both map every row to the same numbers."""
         if other is None or not self.scaling.same_map(other.scaling):
             return False
-        return np.array_equal(self.columns, other.columns) and np.array_equal(self.mixing, other.mixing)
+        equal = np.array_equal(self.columns, other.columns) and np.array_equal(self.mixing, other.mixing)
+        return equal and self.encoding == other.encoding
 
 
 @dataclass(frozen=True, eq=False)
 class Landmarks:
-    """``z = matrix @ K(vectors, x)``."""
+    """``z = matrix @ K(vectors, x) + shift``."""
 
     kernel: Kernel
     vectors: Rows
     #: (m, n)
     matrix: FloatArray
+    #: (m,)
+    shift: FloatArray | float = 0.0
 
 
 def composed(first: Scaling, later: Scaling, columns: IntArray, called: str) -> Scaling:
@@ -95,27 +131,66 @@ def composed(first: Scaling, later: Scaling, columns: IntArray, called: str) -> 
     return replace(first, offset=offset, factor=factor, clip=later.clip, missing=missing)
 
 
-def joined(parts: Sequence[tuple[IntArray, Front]], width: int, called: str) -> Front:
+Parts = Sequence[tuple[IntArray, Front]]
+
+
+def joined(parts: Parts, width: int, called: str) -> Front:
     """The maps of parts of the columns, one after another: those of `called`, of rows of `width` columns."""
     from scipy.linalg import block_diag
 
+    encoding = None
+    if any(front.encoding is not None for _, front in parts):
+        parts, encoding = _encoded_parts(parts, width, called)
+        width = len(encoding.features)
     fronts = [front for _, front in parts]
     columns = np.concatenate([at[front.columns] for at, front in parts])
-    if len(np.unique(columns)) < len(columns):
-        raise refused(called, "uses a column twice")
-    if len({(one.scaling.clip, one.scaling.missing is None) for one in fronts}) > 1:
+    only = [one for one in fronts if one.encoding and all(f.is_indicator for f in one.encoding.features)]
+    clips = {one.scaling.clip for one in fronts if one not in only or not one.scaling.is_identity}
+    missing = {one.scaling.missing is None for one in fronts if one not in only}
+    clip = next(iter(clips), None)
+    if len(clips) > 1 or len(missing) > 1 or (only and clip is not None and not clip[0] <= 0 < 1 <= clip[1]):
         raise refused(called, "clips, or replaces missing values of, some columns only")
-    whole, offset, factor, missing = fronts[0].scaling, np.zeros(width), np.ones(width), np.zeros(width)
+    if len(np.unique(columns)) < len(columns):
+        return _mixed(parts, np.unique(columns), width, called)
+    offset, factor, filled = np.zeros(width), np.ones(width), np.zeros(width)
     for at, front in parts:
         own, one = front.columns, front.scaling
         offset[at[own]], factor[at[own]] = one.offset[own], one.factor[own]
-        missing[at[own]] = 0 if one.missing is None else one.missing[own]
-    scaling = Scaling(offset, factor, whole.clip, missing=None if whole.missing is None else missing)
+        filled[at[own]] = 0 if one.missing is None else one.missing[own]
+    scaling = Scaling(offset, factor, clip, missing=filled if missing == {False} else None)
     if all(one.matrix is None for one in fronts):
-        return Front(scaling, columns)
+        return Front(scaling, columns, encoding=encoding)
     matrix = block_diag(*(one.mixing[:, :-1] for one in fronts))
     shift = np.concatenate([one.mixing[:, -1] for one in fronts])
-    return Front(scaling, columns, np.column_stack([matrix, shift]))
+    return Front(scaling, columns, np.column_stack([matrix, shift]), encoding)
+
+
+def _encoded_parts(parts: Parts, width: int, called: str) -> tuple[Parts, Encoding]:
+    """The parts with columns of their own, and how these are made of the `width` columns before."""
+    names, placed, made = numbered(width), [], list[Encoding]()
+    for at, front in parts:
+        own = front.encoding or Encoding(numbered(front.width), tuple(map(Feature, range(front.width))))
+        placed.append((sum(len(one.features) for one in made) + np.arange(len(own.features)), front))
+        made.append(own.taken_from(at, names))
+    if any(a.categories.keys() & b.categories.keys() for a, b in combinations(made, 2)):
+        raise refused(called, "encodes a column twice")
+    fields = ("features", "ignored", "numbers")
+    return placed, Encoding(names, *(sum((getattr(one, field) for one in made), ()) for field in fields))
+
+
+def _mixed(parts: Parts, used: IntArray, width: int, called: str) -> Front:
+    """The maps of parts that share columns, as one matrix of the columns that they use."""
+    if any(front.scaling.clip is not None or front.scaling.missing is not None for _, front in parts):
+        raise refused(called, "uses a column twice, and clips or replaces missing values")
+    blocks = []
+    for at, front in parts:
+        own = front.columns
+        weights = front.mixing[:, :-1] * front.scaling.factor[own]
+        block = np.zeros((len(front), len(used) + 1))
+        block[:, np.searchsorted(used, at[own])] = weights
+        block[:, -1] = front.mixing[:, -1] - weights @ front.scaling.offset[own]
+        blocks.append(block)
+    return Front(identity(width), used, np.vstack(blocks))
 
 
 def step_of(step: Any, called: str) -> Front | Landmarks:
@@ -168,17 +243,51 @@ def _scaler(step: Any, called: str) -> Front:
 
 def _imputer(step: Any, called: str) -> Front:
     statistics, absent = attribute_of_fit(step, "statistics_", called), step.missing_values
-    if not (isinstance(absent, float) and np.isnan(absent)) or step.add_indicator:
+    if _word(absent) != "" or step.add_indicator:
         what = "adds columns (add_indicator)" if step.add_indicator else f"replaces {absent!r}"
         raise refused(called, what, "expected an imputer that only replaces nan")
-    try:
-        values = np.array(statistics, dtype=np.float64)
-    except (TypeError, ValueError):
-        values = np.full(1, np.nan)
-    if not np.isfinite(values).all():
-        what = "does not have a number for each feature"
-        raise refused(called, what, "leave out features without any value")
-    return Front.of(replace(identity(len(values)), missing=values))
+    given = np.asarray(statistics).tolist()
+    filled = tuple(map(_word, given))
+    if not all(filled):
+        raise refused(
+            called, "does not have a value for each feature", "leave out features without any value"
+        )
+    front = Front.of(identity(len(given)))
+    if any(isinstance(one, str) for one in given):
+        return replace(front, filled=filled)
+    return replace(front, scaling=replace(front.scaling, missing=np.array(given, dtype=np.float64)))
+
+
+def _word(value: Any) -> Any:
+    """A category as a word, '' for a missing one; None for what is neither a word nor a finite number."""
+    if value is None or value != value:
+        return ""
+    if isinstance(value, int | float):
+        return f"{float(value):.17g}" if abs(value) < np.inf else None
+    return value if isinstance(value, str) and value and fault_of_name(value) is None else None
+
+
+def _one_hot(step: Any, called: str) -> Front:
+    """A feature for each category of each column, and one for all infrequent ones of it."""
+    found, drop = attribute_of_fit(step, "categories_", called), step.drop_idx_
+    infrequent = step.infrequent_categories_ if step._infrequent_enabled else [None] * len(found)
+    falls_back = step.handle_unknown in ("infrequent_if_exist", "warn")
+    features, ignored, numbers = list[Feature](), list[Feature](), list[int]()
+    for column, (given, some) in enumerate(zip(found, infrequent, strict=True)):
+        values, some = np.asarray(given).tolist(), [] if some is None else np.asarray(some).tolist()
+        words, rare = [*map(_word, values)], tuple(map(_word, some))
+        kinds = {isinstance(one, str) for one, word in zip(values, words, strict=True) if word}
+        if None in words or len(kinds) > 1 or len(set(words)) < len(words):
+            raise refused(called, f"has categories of column {column + 1} that are not only words or numbers")
+        numbers += [] if True in kinds else [column]
+        dropped = None if drop is None or drop[column] is None else words[int(drop[column])]
+        for group in (*((one,) for one in words if one not in rare), *((rare,) if rare else ())):
+            to = ignored if dropped in group else features
+            to.append(Feature(column, group, others=falls_back and group is rare))
+        if step.handle_unknown != "error" and not (falls_back and rare):
+            ignored.append(Feature(column, others=True))
+    encoding = Encoding(numbered(len(found)), tuple(features), tuple(ignored), tuple(numbers))
+    return replace(Front.of(identity(len(features))), encoding=encoding)
 
 
 def _linear(step: Any, called: str) -> Front:
@@ -206,6 +315,23 @@ def _columns(step: Any, called: str) -> Front:
     return joined(parts, _width(step, called), called)
 
 
+def _union(step: Any, called: str) -> Front:
+    d, named = _width(step, called), [(name, one) for name, one in step.transformer_list if one != "drop"]
+    if step.transformer_weights:
+        raise refused(called, "has transformer_weights")
+    return joined([(np.arange(d), front_of(one, f"{called}, '{name}'", d)) for name, one in named], d, called)
+
+
+def _kernel_pca(step: Any, called: str) -> Landmarks:
+    """``A' (k - m - mean(k) + mean(m))``, where m has the mean kernel values of the training rows."""
+    vectors, center = vectors_of(attribute_of_fit(step, "X_fit_", called)), step._centerer
+    given = {"gamma": step.gamma_, "coef0": step.coef0, "degree": step.degree}
+    kernel = kernel_of(step.kernel, given, vectors.n_columns, called)
+    weights = step.eigenvectors_ / np.sqrt(np.where(step.eigenvalues_ > 0, step.eigenvalues_, np.inf))
+    shift = (center.K_fit_all_ - center.K_fit_rows_) @ weights
+    return Landmarks(kernel, vectors, (weights - weights.mean(axis=0)).T, shift)
+
+
 def _nystroem(step: Any, called: str) -> Landmarks:
     vectors = vectors_of(attribute_of_fit(step, "components_", called))
     own = {one: getattr(step, one) for one in ("gamma", "coef0", "degree") if getattr(step, one) is not None}
@@ -222,6 +348,9 @@ STEPS: dict[str, Callable[[Any, str], Front | Landmarks]] = {
     "ColumnTransformer": _columns,
     **dict.fromkeys(("PCA", "IncrementalPCA", "TruncatedSVD", "LinearDiscriminantAnalysis"), _linear),
     "Nystroem": _nystroem,
+    "KernelPCA": _kernel_pca,
+    "OneHotEncoder": _one_hot,
+    "FeatureUnion": _union,
 }
 #: Why other classes are refused.
 REASONS = {
@@ -229,4 +358,4 @@ REASONS = {
     "RBFSampler": "its cosines are no kernel values, as Nystroem's are",
     "PolynomialFeatures": "its products are no linear map; SVC(kernel='poly') has them in its kernel",
 }
-_KNOWN = "only scalers, imputers, selections of columns, PCA and Nystroem become a part of a model"
+_KNOWN = "only scalers, imputers, selections, OneHotEncoder, PCA and Nystroem become a part of a model"

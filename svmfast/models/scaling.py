@@ -14,6 +14,7 @@ from svmfast import _core
 from svmfast.caches import Cacheless, cached
 from svmfast.display import count, fault_of_name
 from svmfast.errors import MemoryLimitError, ModelContentError, NotFiniteError
+from svmfast.models.encoding import Encoding, numbered
 from svmfast.models.scale_ranges import ColumnRanges as ColumnRanges
 from svmfast.models.scale_ranges import TargetRange as TargetRange
 from svmfast.models.scale_ranges import finite_vector
@@ -64,6 +65,9 @@ class Scaling(Cacheless):
     missing : (m,) float64 or None
         Values in place of missing ones in the first m columns, before they are scaled. Readers of tables and
         of dense arrays use them; a value that LIBSVM's text or a sparse matrix leaves out is 0.
+    encoding : Encoding or None
+        The d features by columns and categories. Readers of tables and of dense arrays apply it; LIBSVM's
+        text and sparse matrices have the features themselves.
     """
 
     offset: FloatArray
@@ -78,6 +82,7 @@ class Scaling(Cacheless):
     label_column: str | None = None
     boolean_classes: bool = False
     missing: FloatArray | None = None
+    encoding: Encoding | None = None
 
     def __post_init__(self) -> None:
         for name in ("offset", "factor") if self.missing is None else ("offset", "factor", "missing"):
@@ -101,6 +106,8 @@ class Scaling(Cacheless):
         self._check_names("feature_names")
         n = d if self.feature_names is None else len(self.feature_names)
         expect("feature_names", n == d, f"{n} names", f"{d}, one for each column")
+        n = d if self.encoding is None else len(self.encoding.features)
+        expect("encoding", n == d, f"{n} features", f"{d}, as in offset")
         self._check_names("class_names")
         words = not self.boolean_classes or set(self.class_names or ()) <= {"False", "True"}
         expect("boolean_classes", words, "other names of classes", "False and True")
@@ -155,6 +162,12 @@ class Scaling(Cacheless):
 
     def __repr__(self) -> str:
         return f"<scaling of {count(len(self), 'column')}>"
+
+    @property
+    def column_names(self) -> tuple[str, ...] | None:
+        """The columns of a table that hold what the features are made of, if they have names."""
+        found = None if self.encoding is None else self.encoding.columns
+        return self.feature_names if found is None else None if found == numbered(len(found)) else found
 
     @cached
     def is_identity(self) -> bool:

@@ -9,6 +9,7 @@ from routed_models import routed
 
 from svmfast.kernels import Kernel
 from svmfast.models.cascade import CascadeModel
+from svmfast.models.encoding import Encoding, Feature
 from svmfast.models.head import Head
 from svmfast.models.mapped import MappedModel
 from svmfast.models.scaled import ScaledModel
@@ -44,6 +45,14 @@ def scores(kernel=None):
 RANGES = Scaling.from_ranges([-1, 0, 2], [3, 1, 2], 0, 1, target=TargetRange(-1, 1, 0, 5))
 COLUMNS = ("a b", "\u00e9", ""), ("x", "y", "z")
 AFFINE = Scaling(np.array([0.5, 0, -2]), np.array([2, 0, 0.25]), (-3, 2.5), *COLUMNS)
+FEATURES = (
+    Feature(0),
+    Feature(1, ("x", "")),
+    Feature(2, ("0.5", "-3"), others=True),
+    Feature(1, ("\u00e9",)),
+)
+ENCODING = Encoding(("a b", "c", "d"), FEATURES, (Feature(1, ("z",)), Feature(1, others=True)), (2,))
+CATEGORIES = Scaling(np.array([2, 0, 0, 0.25]), np.ones(4), None, ENCODING.names, encoding=ENCODING)
 EXAMPLES = {
     "libsvm": lambda: exact("iris_c_rbf_prob"),
     "libsvm one-class": lambda: exact("normal_one_rbf_prob"),
@@ -64,6 +73,7 @@ EXAMPLES = {
     "cascade order 3": lambda: CascadeModel(polynomial("iris_c_rbf_prob", 3), exact("iris_c_rbf_prob"), 0.25),
     "scaled libsvm": lambda: ScaledModel(exact("iris_c_rbf_prob"), RANGES, {"method": "compress"}),
     "scaled polynomial": lambda: ScaledModel(polynomial("wine_c_rbf_prob", 2), AFFINE),
+    "scaled categories": lambda: ScaledModel(exact("iris_c_rbf_prob"), CATEGORIES),
     "scaled mapped": lambda: ScaledModel(mapped(), RANGES),
     "scaled cascade": lambda: ScaledModel(iris(), RANGES),
 }

@@ -41,10 +41,16 @@ def loaded(name):
     train, test = order[:120], order[120:400]
     if "constant" in name:
         table = table.assign(constant=7.0)
+    n = np.arange(len(table))
+    if "kinds" in name:
+        table.insert(3, "kind", np.array(["x", "y z", "=w"])[n % 3])
+        table["town"] = np.array(list("aaabbbcde"))[n % 9]
+    if "codes" in name or "kinds" in name:
+        table["code"] = np.array([0, 2.5, 7, -1])[n % 4]
     if "holes" in name:
         table = table.where(rng.random(table.shape) > 0.1)
-    if "kinds" in name:
-        table.insert(3, "kind", np.array(["x", "y z", "=w"])[np.arange(len(table)) % 3])
+    if "unknown" in name:
+        table.iloc[test[::5], [3, -2]] = "new", "other"
     if "table" in name:
         return table.iloc[train], y[train], table.iloc[test]
     X = table.to_numpy()
