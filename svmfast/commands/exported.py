@@ -114,7 +114,7 @@ def _note_lacks(to: str, model: Model, options: ExportOptions, listener: Listene
     """Note what of the model the file lacks."""
     head, scaling = model.head, model.scaling
     if to != "libsvm":
-        if scaling is not None and scaling.encoding is not None:
+        if scaling is not None and scaling.column_names != scaling.feature_names:
             listener.note("the file takes the model's features, in which categories are 1 or 0, not columns")
         if scaling is not None and scaling.missing is not None:
             listener.note("the model replaces missing values, but the exported file does not")

@@ -97,7 +97,7 @@ def _described(name: str, kind: Any, value: Any, parts: list[bytes]) -> Any:
     found: dict[str, Any] = {"kind": value.kind} if isinstance(value, Model) else {}
     for part_name, its_kind in _stored(value.__class__).items():
         part = getattr(value, part_name)
-        if part is not None and part is not False and not (isinstance(part, Mapping | tuple) and not part):
+        if part is not None and part is not False and not (isinstance(part, Mapping) and not part):
             found[part_name] = _described(part_name, its_kind, part, parts)
     return found
 

@@ -105,7 +105,8 @@ class TableColumns:
             raise TableError(self._path, None, what, None, f"the model has {len(encoding.columns)}")
         self._sources = [self.features[one.column] for one in encoding.features]
         self._coded = [one.column if one.is_indicator else None for one in encoding.features]
-        return tuple(dict.fromkeys(self._sources + [self.features[at] for at in encoding.categories]))
+        used = [one.column for one in encoding.features if not one.is_indicator]
+        return tuple(self.features[at] for at in dict.fromkeys([*used, *encoding.categories]))
 
     @cached
     def columns_of_words(self) -> set[str]:
@@ -200,8 +201,9 @@ class TableColumns:
         """The features, as zeros where they are missing; these rows are marked in `missing`."""
         known = {} if self._encoding is None else self._encoding.categories
         codes = {at: self._codes(batch, at, first_row, missing) for at in known}
+        none = np.full(batch.num_rows, -1)
         arrays: list[NDArray[Any]] = [
-            self._feature(batch, place, first_row, missing) if at is None else codes[at]
+            self._feature(batch, place, first_row, missing) if at is None else codes.get(at, none)
             for place, at in enumerate(self._coded)
         ]
         parts = [Rows.empty(len(arrays))]

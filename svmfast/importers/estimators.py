@@ -13,6 +13,7 @@ from svmfast.importers.attributes import attribute_of_fit, class_among, refused
 from svmfast.importers.machines import Fitted, Values, expansion, machine_of
 from svmfast.importers.steps import Front, Landmarks, flat, front_of, step_of
 from svmfast.models.base import Model
+from svmfast.models.encoding import Encoding, Feature
 from svmfast.models.expansion import KernelExpansion, VectorModel
 from svmfast.models.mapped import MappedModel
 from svmfast.models.scaled import ScaledModel
@@ -29,6 +30,10 @@ def model_of(estimator: Any) -> Model:
     found = fitted(estimator, "the estimator")
     model, scaling = _behind(found.model, found.front, "the machine")
     encoding, features = found.front.encoding, found.features or scaling.feature_names
+    if encoding is None and found.features:  # columns that are not used may hold anything
+        unused = {*range(len(scaling))}.difference(found.front.columns.tolist())
+        made = tuple(Feature(i, () if i in unused else None) for i in range(len(scaling)))
+        encoding = Encoding(found.features, made) if unused else None
     if encoding is not None:
         encoding = replace(encoding, columns=found.features or encoding.columns)
         features = encoding.names

@@ -39,8 +39,7 @@ class Front:
         """Scale all columns, and mix them by a matrix, ``(m, c)``."""
         if matrix is not None:
             # The order in memory, which a file need not keep, decides how sums are rounded.
-            whole = np.ascontiguousarray(matrix, dtype=np.float64)
-            matrix = np.column_stack([whole, np.zeros(len(whole))])
+            matrix = np.ascontiguousarray(np.column_stack([matrix, np.zeros(len(matrix))]), dtype=np.float64)
         return cls(scaling, np.arange(len(scaling)), matrix)
 
     def __len__(self) -> int:
@@ -89,11 +88,10 @@ class Front:
             raise refused(called, "encodes columns that a step before it has changed")
         filled = self.filled if missing is None else tuple(map(_word, missing.tolist()))
         made = encoding.taken_from(self.columns, numbered(len(self.scaling)), filled)
-        scaling = later.scaling
-        if filled is not None:
-            values = [0.0 if one.is_indicator else float(filled[one.column]) for one in made.features]
-            scaling = replace(scaling, missing=np.array(values))
-        return replace(later, scaling=scaling, encoding=made)
+        if filled is None:
+            return replace(later, encoding=made)
+        values = [0.0 if one.is_indicator else float(filled[one.column]) for one in made.features]
+        return replace(later, scaling=replace(later.scaling, missing=np.array(values)), encoding=made)
 
     def same(self, other: Front | None) -> bool:
         """Whether both map every row to the same numbers."""
@@ -101,6 +99,9 @@ class Front:
             return False
         equal = np.array_equal(self.columns, other.columns) and np.array_equal(self.mixing, other.mixing)
         return equal and self.encoding == other.encoding
+
+
+Parts = Sequence[tuple[IntArray, Front]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,9 +130,6 @@ def composed(first: Scaling, later: Scaling, columns: IntArray, called: str) -> 
     offset[columns] += later.offset / factor[columns]
     factor[columns] *= later.factor
     return replace(first, offset=offset, factor=factor, clip=later.clip, missing=missing)
-
-
-Parts = Sequence[tuple[IntArray, Front]]
 
 
 def joined(parts: Parts, width: int, called: str) -> Front:
@@ -283,7 +281,7 @@ def _one_hot(step: Any, called: str) -> Front:
         dropped = None if drop is None or drop[column] is None else words[int(drop[column])]
         for group in (*((one,) for one in words if one not in rare), *((rare,) if rare else ())):
             to = ignored if dropped in group else features
-            to.append(Feature(column, group, others=falls_back and group is rare))
+            to.append(Feature(column, group, falls_back and group is rare))
         if step.handle_unknown != "error" and not (falls_back and rare):
             ignored.append(Feature(column, others=True))
     encoding = Encoding(numbered(len(found)), tuple(features), tuple(ignored), tuple(numbers))

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from svmfast.caches import Cacheless, cached
 from svmfast.models.sizes import expect
 from svmfast.rows import IntArray
-
-#: A category: a word or a number; None is that of missing values.
-Category = str | float | None
 
 
 def numbered(width: int) -> tuple[str, ...]:
@@ -24,7 +22,7 @@ class Feature:
 
     #: From 0.
     column: int
-    #: The categories, '' for missing values.
+    #: The categories, '' for missing values. The feature is 0, and the column not read, if there are none.
     words: tuple[str, ...] | None = None
     #: Whether every value that no feature has as a category, a missing one too, counts as one.
     others: bool = False
@@ -49,14 +47,16 @@ class Encoding(Cacheless):
     def __post_init__(self) -> None:
         for place in (*(one.column for one in (*self.features, *self.ignored)), *self.numbers):
             expect("column", 0 <= place < len(self.columns), f"{place}", "one of the columns")
-        self.categories  # noqa: B018 (checks them)
+        of_words = {*self.categories}.difference(self.numbers)
+        mixed = any(one.column in of_words and not one.is_indicator for one in self.features)
+        expect("features", not mixed, "a number and words of the same column", "either")
 
     @cached
-    def categories(self) -> dict[int, dict[Category, int]]:
-        """For each column that has some, the feature that each category sets, -1 for none; '' are others."""
-        found: dict[int, dict[Category, int]] = {}
+    def categories(self) -> dict[int, dict[Any, int]]:
+        """The feature, or -1, that a column's category sets: word, number, None if missing, '' if other."""
+        found: dict[int, dict[Any, int]] = {}
         for place, one in (*enumerate(self.features), *((-1, one) for one in self.ignored)):
-            known = found.setdefault(one.column, {}) if one.is_indicator else {}
+            known = found.setdefault(one.column, {}) if one.words or one.others else {}
             for word in one.words or ():
                 category = None if not word else float(word) if one.column in self.numbers else word
                 expect("words", category not in known, "a category twice", "each once", word)
@@ -85,6 +85,6 @@ class Encoding(Cacheless):
         for place, one in enumerate(self.features, 1):
             words = [word or "missing" for word in one.words or ("others",)]
             name = self.columns[one.column]
-            name += f"={'|'.join(words[:3])}{'|...' * (len(words) > 3)}" * one.is_indicator
+            name += f"={'|'.join(words[:3])}{'|...' * (len(words) > 3)}" * bool(one.words or one.others)
             found.append(f"{name} ({place})" if name in found else name)
         return tuple(found)
