@@ -18,6 +18,8 @@ SECTIONS = {
 }
 #: Exit status for a negative answer.
 NEGATIVE = 1
+#: The last argument of commands with svm-train's command line.
+LAST = "output_as_argument"
 QUIET = "Print no summary and no progress."
 #: Of a command whose report is its answer.
 QUIET_BUT_REPORT = "Print only the report, without remarks and progress."

@@ -166,6 +166,12 @@ def class_weights(where: str) -> Any:
     )
 
 
+def on_workers(does: str, **about: Any) -> Any:
+    """The option `dask` of a command; `does` is a verb."""
+    text = f"{does} on the workers of this Dask scheduler, or on N local ones (local:N)."
+    return option(None, Text(), text, metavar="ADDRESS", **about)
+
+
 def list_of_files(**about: Any) -> Any:
     """The option `files_from` of a command that takes several files."""
     return option(

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import click
 
+from svmfast.command import LAST
 from svmfast.errors import OptionError
-from svmfast.methods.method import LAST
 from svmfast.options import Option
 from svmfast.values import InputFile, OutputFile, check_address
 

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from svmfast.cli import messages
 from svmfast.cli.files import arrange, settle
 from svmfast.cli.flags import remember, with_flags
-from svmfast.command import Command
+from svmfast.command import Command, Verb
 from svmfast.errors import OptionError
-from svmfast.methods.method import Method
 from svmfast.options import Option, Reading, options_of
 from svmfast.threads import thread_count
 
@@ -36,7 +35,7 @@ class Front:
         for one in options:
             if one.only_with and given[one.name] and given[one.only_with] in (None, False):
                 raise OptionError(f"`{one.name}` is only used with `{one.only_with}`")
-        if isinstance(command, Method):
+        if not isinstance(command, Verb):
             arrange(self.given)
         self.given |= settle(options, self.given)
         self.quiet: bool = given["quiet"]

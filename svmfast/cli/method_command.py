@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from svmfast.cli.flags import with_flags
 from svmfast.cli.front import Front
 from svmfast.cli.messages import raw
-from svmfast.command import NEGATIVE
+from svmfast.command import LAST, NEGATIVE
 from svmfast.errors import OptionError
-from svmfast.methods.method import LAST, NOTHING_WRITTEN, Method
+from svmfast.methods.method import NOTHING_WRITTEN, Method
 from svmfast.options import options_of
 
 if TYPE_CHECKING:

@@ -1,7 +1,6 @@
-"""Prediction of many files by the workers of a Dask cluster.
+"""Work on the workers of a Dask cluster: one function of many arguments, retried where a worker is lost.
 
-Workers read inputs and write outputs themselves, so they need the same folders under the same paths. A
-worker's output appears complete or not at all.
+Workers read inputs and write outputs themselves, so they need the same folders under the same paths.
 """
 
 from __future__ import annotations
@@ -9,135 +8,179 @@ from __future__ import annotations
 import contextlib
 import copy
 import os
+import platform
+import re
 import warnings
-from collections.abc import Generator, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 from svmfast import __version__
-from svmfast.commands.many import FileResult
-from svmfast.commands.predictor import Predictor
-from svmfast.errors import MissingPackageError, SvmfastError, WriteError
-from svmfast.evaluation.prediction_report import PredictionReport
-from svmfast.options import Reading
-from svmfast.progress import Listener
+from svmfast.errors import InputError, MissingPackageError, OptionError, SvmfastError, WriteError
 from svmfast.values import is_uri
 
-#: Number of retries of a file whose worker fails, and seconds to wait for a scheduler and workers.
+#: Number of retries of a call whose worker fails, and seconds to wait for a scheduler and workers.
 RETRIES, PATIENCE = 2, 30
+#: Calls for each thread of the workers that may have ended before an earlier one, whose result is awaited.
+AHEAD = 16
 _LOCAL = "local:"
-#: Counts of a file, and warnings.
-Done = tuple[PredictionReport, list[str]]
+#: Rows that a worker holds are in files already.
+_LOCAL_CONFIG = {f"distributed.worker.memory.{what}": False for what in ("target", "spill")}
 
 
-def _absolute(path: str) -> str:
-    """A path for workers; unlike ``os.path.abspath``, the same file where ``..`` follows a link."""
-    return path if is_uri(path) else os.path.join(os.getcwd(), path)
+def check_scheduler(address: str | None) -> None:
+    """Refuse the value of an option `dask` that is neither an address nor ``local:N``."""
+    if address is not None and not re.fullmatch(r"local:[1-9][0-9]{0,5}|(?!local:).*", address):
+        raise OptionError(f"`dask` is '{address}'; expected a scheduler's address, or local:N")
 
 
 @contextlib.contextmanager
-def _connected(package: Any, address: str) -> Iterator[Any]:
-    """Yield a client of the scheduler at ``HOST:PORT``, or of N workers started here (``local:N``).
+def connected(address: str, advice: str = "run again") -> Iterator[Workers]:
+    """Yield the workers of the scheduler at ``HOST:PORT``, or N workers started here (``local:N``).
 
-    Wherever Dask finds the connection closed, an SvmfastError is raised.
-    """
-    with contextlib.ExitStack() as stack:
-        if address.startswith(_LOCAL):
-            # One thread per worker, so that workers do not compete for cores.
-            cluster = stack.enter_context(
-                package.LocalCluster(
-                    n_workers=int(address.removeprefix(_LOCAL)),
-                    threads_per_worker=1,
-                    dashboard_address=None,
-                    silence_logs=50,
-                )
-            )
-            client = stack.enter_context(package.Client(cluster))
-        else:
-            try:
-                client = stack.enter_context(package.Client(address, timeout=PATIENCE))
-                client.wait_for_workers(1, timeout=PATIENCE)
-            except (OSError, ValueError) as error:
-                raise SvmfastError(f"no scheduler with workers at '{address}': {error}") from error
-        yield client
-
-
-def made_by_cluster(
-    address: str,
-    predictor: Predictor,
-    reading: Reading,
-    keep: Sequence[str],
-    jobs: list[FileResult],
-) -> Generator[FileResult, None, None]:
-    """Yield the jobs as they end, each with its report or an error.
-
-    SvmfastError: the connection to the scheduler was lost; finished outputs are complete.
+    SvmfastError: the scheduler cannot be reached, or wherever Dask finds that the connection was closed; then
+    with `advice`.
     """
     try:
         import distributed
     except ImportError:
         raise MissingPackageError("a cluster is run", "distributed", "dask") from None
     package: Any = distributed
-    how = (reading, tuple(keep), __version__)
-    try:
-        with _connected(package, address) as client:
-            # A task, which workers that take the place of lost ones can run again.
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # it is large
-                shared = client.submit(copy.copy, predictor, pure=False)
-            futures: dict[Any, FileResult] = {}
-            for job in jobs:
-                places = _absolute(job.data), _absolute(job.output)
-                future = client.submit(work, *places, shared, *how, retries=RETRIES, pure=False)
-                futures[future] = job
-            for future in package.as_completed(list(futures)):
-                job = futures.pop(future)
-                found = _result(future, address)
-                future.release()
-                if isinstance(found, str):
-                    job.error = found
-                else:
-                    job.report, heard = found
-                    job.report.model = predictor.model
-                    for text in heard:
-                        predictor.listener.warn(text)
-                yield job
-    except (package.comm.CommClosedError, package.core.RPCClosed) as error:
-        raise _gone(address) from error
+    lost = f"the scheduler '{address}' was lost; {advice}"
+    with contextlib.ExitStack() as stack:
+        if address.startswith(_LOCAL):
+            import dask
+
+            with dask.config.set(_LOCAL_CONFIG):
+                cluster = package.LocalCluster(
+                    n_workers=int(address.removeprefix(_LOCAL)),
+                    threads_per_worker=1,  # so that workers do not compete for cores
+                    dashboard_address=None,
+                    silence_logs=50,
+                )
+            client = stack.enter_context(package.Client(stack.enter_context(cluster)))
+        else:
+            try:
+                client = stack.enter_context(package.Client(address, timeout=PATIENCE))
+                client.wait_for_workers(1, timeout=PATIENCE)
+            except (OSError, ValueError) as error:
+                raise SvmfastError(f"no scheduler with workers at '{address}': {error}") from error
+        try:
+            yield Workers(client, lost, local=address.startswith(_LOCAL))
+        except (package.comm.CommClosedError, package.core.RPCClosed) as error:
+            raise SvmfastError(lost) from error
 
 
-def work(
-    data: str, output: str, shared: Predictor, reading: Reading, keep: tuple[str, ...], version: str
-) -> Done | str:
-    """In a worker: predict a file; return what is known of it, or the reason of a failure."""
+@dataclass(frozen=True)
+class _Failure:
+    """An error of svmfast, which is not retried, and the host of the worker."""
+
+    error: SvmfastError
+    host: str
+
+
+class Workers:
+    """The workers of a cluster that a Dask client is connected to; `lost` says that it is not any more."""
+
+    def __init__(self, client: Any, lost: str, *, local: bool) -> None:
+        self.client, self._lost, self._local = client, lost, local
+
+    def path(self, path: str) -> str:
+        """A path for workers; unlike ``os.path.abspath``, the same file where ``..`` follows a link."""
+        return path if self._local or is_uri(path) else os.path.join(os.getcwd(), path)
+
+    def share(self, value: Any) -> Any:
+        """Send an object to the workers once; what is returned stands for it in the arguments of calls."""
+        # A task, which workers that take the place of lost ones can run again.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # it is large
+            return self.client.submit(copy.copy, value, pure=False)
+
+    def submit(self, work: Callable[..., Any], *given: Any, at: Sequence[str] = ()) -> Any:
+        """Start a call; what is returned stands for the result in the arguments of others.
+
+        It is run by one of the workers `at` these addresses, unless they are lost.
+        """
+        # Dask learns from the names of keys how long calls take.
+        how: dict[str, Any] = {"key": f"{work.__name__.strip('_')}-{uuid4().hex}", "retries": RETRIES}
+        if at:
+            how |= {"workers": list(at), "allow_other_workers": True}
+        return self.client.submit(_call, __version__, work, *given, **how)
+
+    def holders(self, calls: Sequence[Any]) -> list[Sequence[str]]:
+        """The addresses of the workers that hold the result of each call."""
+        found = self.client.who_has(calls)
+        return [found.get(one.key, ()) for one in calls]
+
+    def as_ended(self, calls: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+        """Yield the number of each call and its result, or its error, as they end; all are started first."""
+        import distributed
+
+        package: Any = distributed
+        numbers = {future: number for number, future in enumerate(calls)}
+        for future in package.as_completed(list(numbers)):
+            found = self._outcome(future)
+            future.release()
+            yield numbers.pop(future), found
+
+    def in_order(self, calls: Iterable[Any]) -> Iterator[Any]:
+        """Yield the results of calls in their order; raise the first error.
+
+        They are started, as `calls` yields them, while results are taken, so that few are waiting.
+        """
+        most = AHEAD * max(1, sum(self.client.nthreads().values()))
+        started: deque[Any] = deque()
+        for call in calls:
+            started.append(call)
+            if len(started) == most:
+                yield self.result(started.popleft())
+        while started:
+            yield self.result(started.popleft())
+
+    def result(self, future: Any) -> Any:
+        """The result of a call; raise its error."""
+        found = self._outcome(future)
+        if isinstance(found, SvmfastError):
+            raise found
+        return found
+
+    def _outcome(self, future: Any) -> Any:
+        """The result of a call, or its error. Dask calls again if the worker is lost."""
+        try:
+            found = future.result()
+        except Exception as error:
+            if future.status != "error":
+                raise SvmfastError(self._lost) from error
+            text = " ".join(str(error).split())
+            return SvmfastError(f"failed on its worker: {type(error).__name__}: {text}")
+        if not isinstance(found, _Failure):
+            return found
+        failed = found.error
+        if found.host != platform.node() and isinstance(failed, InputError | WriteError):
+            failed.args = (f"{failed} (on {found.host})",)
+        return failed
+
+
+def _call(version: str, work: Callable[..., Any], *given: Any) -> Any:
+    """In a worker: the result, or the failure of this call or of one whose result it takes."""
     if __version__ != version:
         raise RuntimeError(f"the worker has svmfast {__version__}; expected {version}")
-    predictor = copy.copy(shared)
-    predictor.listener = listener = Listener()
+    failed = [one for one in given if isinstance(one, _Failure)]
+    if failed:
+        return failed[0]
     try:
-        report = predictor.predict_file(data, output, reading=reading, threads=1, keep=keep)
-    except WriteError:
-        raise
+        return work(*given)
     except SvmfastError as error:
-        return str(error)
-    report.model = None  # type: ignore[assignment] # not sent back
-    return report, listener.warnings
+        return _Failure(error, platform.node())
 
 
-def _result(future: Any, address: str) -> Done | str:
-    """The result of a future, or the reason for its file's failure.
+def check_wanted() -> None:
+    """In a worker: end a call whose result nobody waits for any more, after an error or an interrupt."""
+    from distributed import get_worker
 
-    Dask computes a result again if its worker is lost; ``future.result`` waits for it.
-    """
-    try:
-        found: Done | str = future.result()
-    except WriteError:
-        raise
-    except Exception as error:
-        if future.status == "error":
-            return f"failed on its worker: {type(error).__name__}: {' '.join(str(error).split())}"
-        raise _gone(address) from error
-    return found
-
-
-def _gone(address: str) -> SvmfastError:
-    return SvmfastError(f"the scheduler '{address}' was lost; run again with `skip_existing` to continue")
+    worker = get_worker()
+    task = worker.state.tasks.get(worker.get_current_task())
+    if task is None or task.state == "cancelled":
+        raise RuntimeError("cancelled")

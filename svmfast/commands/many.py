@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import glob
 import os
-import re
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Literal
 
+from svmfast.commands.cluster import check_scheduler, connected
 from svmfast.commands.data_check import DataCheck
 from svmfast.commands.functions import takes
 from svmfast.commands.predict import SUFFIX, ManyOptions, PredictionOptions
@@ -132,8 +133,7 @@ def predict_files(
     check_folder(folder)
     if "-" in paths:
         raise OptionError("standard input has no name to derive an output's name from; give files")
-    if how.dask is not None and not re.fullmatch(r"local:[1-9][0-9]{0,5}|(?!local:).*", how.dask):
-        raise OptionError(f"`dask` is '{how.dask}'; expected a scheduler's address, or local:N")
+    check_scheduler(how.dask)
     predictor = Predictor(model, listener=listener, scale=reading.scale, **vars(predicting))
     reading = replace(reading, scale=None)
     named = (folder, SUFFIX if how.suffix is None else how.suffix, how.relative_to)
@@ -156,9 +156,7 @@ def predict_files(
     if how.dask is None or not left:
         made = _made_here(predictor, reading, keep, cores, left)
     else:
-        from svmfast.commands.cluster import made_by_cluster
-
-        made = made_by_cluster(how.dask, predictor, reading, keep, left)
+        made = _made_by_workers(how.dask, predictor, reading, keep, left)
     with closing(made):  # no worker writes on after an interrupt
         for ended, job in enumerate(chain(settled, made), 1):
             if job.report is not None:
@@ -298,3 +296,36 @@ def _made_here(
         except OSError as error:
             job.error = str(FileAccessError(job.data, None, error.strerror or str(error)))
         yield job
+
+
+def _made_by_workers(
+    address: str, predictor: Predictor, reading: Reading, keep: Sequence[str], jobs: list[FileResult]
+) -> Generator[FileResult, None, None]:
+    """Yield the jobs as the workers of a cluster end them; finished outputs are complete."""
+    with connected(address, "run again with `skip_existing` to continue") as workers:
+        shared = workers.share(predictor)
+        places = ((workers.path(job.data), workers.path(job.output)) for job in jobs)
+        calls = [workers.submit(predicted_by_worker, *two, shared, reading, tuple(keep)) for two in places]
+        for number, found in workers.as_ended(calls):
+            job = jobs[number]
+            if isinstance(found, WriteError):
+                raise found
+            if isinstance(found, SvmfastError):
+                job.error = str(found)
+            else:
+                job.report, heard = found
+                job.report.model = predictor.model
+                for text in heard:
+                    predictor.listener.warn(text)
+            yield job
+
+
+def predicted_by_worker(
+    data: str, output: str, shared: Predictor, reading: Reading, keep: tuple[str, ...]
+) -> tuple[PredictionReport, list[str]]:
+    """In a worker: predict a file; return its counts, without the model, and warnings."""
+    predictor = copy.copy(shared)
+    predictor.listener = listener = Listener()
+    report = predictor.predict_file(data, output, reading=reading, threads=1, keep=keep)
+    report.model = None  # type: ignore[assignment]
+    return report, listener.warnings

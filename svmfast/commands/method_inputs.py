@@ -18,6 +18,7 @@ from svmfast.commands.given import DATA, checked_labels, model_of, paths_of, row
 from svmfast.commands.training import TrainingNames, with_means
 from svmfast.display import named_labels
 from svmfast.errors import (
+    EmptyDataError,
     OptionError,
     UnsupportedError,
     WrongTypeError,
@@ -69,7 +70,7 @@ def opened_inputs(
         reader = _Reader(options, DataCheck(reference, reading, setting), setting, stack, names)
         for spec in (one for one in method.inputs if one.content == "rows"):
             trains = spec.required and method.group == "train"
-            if trains and names.keeps and reading.missing == "mean":
+            if trains and names.keeps and reading.missing == "mean" and not getattr(options, "dask", None):
                 reading = with_means(reading, given.get(spec.name), setting.threads)
             reader = replace(reader, check=replace(reader.check, reading=reading), trains=trains)
             own, labels = (None, labels) if spec.labels == "ignored" else (labels, None)
@@ -148,7 +149,7 @@ class _Reader:
         self.setting.progress(0, None, "read")
         files, blocks = FilesRead(f"`{spec.name}`"), []
         for path in paths:
-            with files.allowing_none(os.fspath(path), len(paths), self.setting.note):
+            try:
                 dataset = read_data(
                     path,
                     self.check.reading.as_read,
@@ -157,12 +158,15 @@ class _Reader:
                     classes=self._classes,
                     memory=self._memory,
                 )
-                blocks.append(dataset)
-                files.add(dataset.path, len(dataset), dataset.notes, dataset.first_line)
-                self._note(dataset.path, dataset.notes)
-                self.see(dataset.path, dataset.columns)
-                self.check.width(dataset.path, dataset.rows, dataset.columns)
-                self.check.scale(dataset.path, dataset.rows)
+            except EmptyDataError as error:
+                files.add_empty(error)
+                continue
+            blocks.append(dataset)
+            files.add(dataset.path, len(dataset), dataset.notes, dataset.first_line)
+            self.see(dataset.path, dataset.columns)
+            self.check.width(dataset.path, dataset.rows, dataset.columns)
+            self.check.scale(dataset.path, dataset.rows)
+        files.finish(self.setting.note)
         if spec.required:  # only rows that are trained on; other rows are checked against the model
             self.stack.enter_context(files.naming_lines())
         whole = blocks[0] if len(blocks) == 1 else as_one_dataset(blocks)
@@ -240,13 +244,19 @@ class _Reader:
 
     def _stream(self, given: Any, labels: ArrayLike | None, spec: Input) -> GivenStream:
         """A stream of rows that is parsed once, into memory or a temporary file."""
-        spool, name = self.stack.enter_context(Spool(self.options.memory)), f"`{spec.name}`"
-        paths = paths_of(given, several=spec.many)
+        paths, files = paths_of(given, several=spec.many), FilesRead(f"`{spec.name}`")
+        name = files.name
+        address: str | None = getattr(self.options, "dask", None)
+        if address is not None:
+            return self._of_workers(address, paths, files, spec)
+        spool = self.stack.enter_context(Spool(self.options.memory))
         if paths is not None:
-            files = FilesRead(name)
             for path in paths:
-                with files.allowing_none(os.fspath(path), len(paths), self.setting.note):
+                try:
                     self._spool_file(os.fspath(path), spool, files)
+                except EmptyDataError as error:
+                    files.add_empty(error)
+            files.finish(self.setting.note)
             self.stack.enter_context(files.naming_lines())
             name = files.name
         else:
@@ -260,6 +270,27 @@ class _Reader:
             spool.relabel(self._classes.final)
         spool.finish()
         return GivenStream(spool, name)
+
+    def _of_workers(
+        self, address: str, paths: Sequence[Any] | None, files: FilesRead, spec: Input
+    ) -> GivenStream:
+        """Rows that the workers of a cluster read and hold."""
+        from svmfast.commands.cluster import check_scheduler, connected
+        from svmfast.commands.cluster_reading import ClusterReader
+
+        check_scheduler(address)
+        if paths is None:
+            raise OptionError(f"`dask`: workers read files; `{spec.name}` is in memory")
+        if self.check.reading.missing == "mean":
+            raise OptionError(
+                "`missing`: workers find no means; give zero, or `scale` with a model that has them"
+            )
+        workers = self.stack.enter_context(connected(address))
+        setting, checked = self.setting, (self.check.reading, self._classes, self.see, files)
+        reader = ClusterReader(workers, *checked, self._memory, setting.note, setting.progress)
+        rows = self.stack.enter_context(reader.read_files([os.fspath(path) for path in paths]))
+        self.stack.enter_context(files.naming_lines())
+        return GivenStream(rows, files.name)
 
     def _spool_file(self, path: str, spool: Spool, files: FilesRead) -> None:
         """Add all rows of a file, which are scaled while they are read."""
@@ -275,7 +306,6 @@ class _Reader:
                 first_line = first_line or block.first_line
                 spool.add(block.rows, block.labels)
                 self.setting.progress(stream.bytes_read, stream.bytes_total, "read")
-        self._note(path, stream.notes)
         files.add(path, spool.n_rows - before, stream.notes, first_line)
 
     def _labels(self, given: Any, rows: Rows, labels: ArrayLike | None, spec: Input) -> FloatArray | None:

@@ -39,7 +39,7 @@ from svmfast.command import Verb
 from svmfast.commands import listed
 from svmfast.commands.functions import takes
 from svmfast.errors import OptionError
-from svmfast.options import Bounded, Reading, argument, list_of_files, made, option, options_of
+from svmfast.options import Bounded, Reading, argument, list_of_files, made, on_workers, option, options_of
 from svmfast.values import Choice, InputFile, ModelFile, Names, OnOff, OutputFile, Real, Switch, Text, is_path
 
 if TYPE_CHECKING:
@@ -181,13 +181,7 @@ class ManyOptions:
         metavar="FOLDER",
         only_with="out_dir",
     )
-    dask: str | None = option(
-        None,
-        Text(),
-        "Predict on the workers of this Dask scheduler, or on N local ones (local:N).",
-        metavar="ADDRESS",
-        only_with="out_dir",
-    )
+    dask: str | None = on_workers("Predict", only_with="out_dir")
     skip_existing: bool = option(
         False,
         Switch(),

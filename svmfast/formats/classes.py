@@ -108,11 +108,29 @@ class TrainingClasses:
                 what = f"a class has {fault} ('{shown(words[which])}')"
                 raise OptionError(f"{what}; expected printable text")
             self._found.setdefault(words[which], len(self._found))
+        self._check_count()
+        return np.array([self._found[word] for word in words], dtype=np.float64)[places], None
+
+    def _check_count(self) -> None:
         if len(self._found) > MAX_NAMES:
             raise OptionError(
                 f"the column of labels has more than {MAX_NAMES:,} distinct names; name another (`label`)"
             )
-        return np.array([self._found[word] for word in words], dtype=np.float64)[places], None
+
+    def merge(self, other: TrainingClasses) -> bool:
+        """Add the names of the rows that follow; return False if these have the other sort of words."""
+        if (self._found and other._numbers) or (self._numbers and other._found):
+            return False
+        self._numbers |= other._numbers
+        for name in other._found:
+            self._found.setdefault(name, len(self._found))
+        self._check_count()
+        return True
+
+    def final_of(self, other: TrainingClasses) -> FloatArray | None:
+        """The label of each name that was merged from `other`, by its provisional number there."""
+        known = [self._found[name] for name in other._found]
+        return self.final(np.array(known, dtype=np.float64)) if known else None
 
     def of_objects(self, labels: Iterable[Any]) -> tuple[FloatArray, int | None]:
         """The same for labels in memory: strings or numbers."""

@@ -18,6 +18,7 @@ from svmfast.errors import DataFormatError, FileAccessError, InputError, OptionE
 from svmfast.formats.classes import TrainingClasses
 from svmfast.formats.dataset import Dataset, RowStream
 from svmfast.formats.packing import ENDINGS
+from svmfast.formats.section import section
 from svmfast.formats.source import Source, SourceLike, open_source
 from svmfast.formats.svmlight import CHUNK_BYTES, DataStream
 from svmfast.options import Reading
@@ -52,6 +53,7 @@ def stream_data(
     labels: bool = True,
     classes: TrainingClasses | None = None,
     nulls: bool = False,
+    place: tuple[int, int] | None = None,
 ) -> RowStream:
     """Read rows block by block, in bounded memory.
 
@@ -59,7 +61,9 @@ def stream_data(
     number of bytes of text per dataset. Without `labels` those of a table are not read; of LIBSVM's text they
     always are. `classes` accepts names of classes as the labels of a table, and gets them; the datasets then
     have provisional labels. `nulls` marks rows of a table that lack a feature (``Dataset.missing``); without
-    it they are refused. LIBSVM's text has no column names, so options that name columns are refused.
+    it they are refused. LIBSVM's text has no column names, so options that name columns are refused. `place`
+    selects the lines of plain text that begin at bytes ``place[0]`` to ``place[1] - 1``, or such row groups
+    of Parquet.
     """
     opened, kind = recognized(source, reading)
     try:
@@ -67,6 +71,7 @@ def stream_data(
             from svmfast.formats.tables import TableStream
 
             how: dict[str, Any] = {"labels": labels, "classes": classes, "nulls": nulls}
+            how["groups"] = None if place is None else range(*place)
             return TableStream(opened, kind, reading, threads=threads, keep=keep, **how)
         if reading.missing is not None:
             raise OptionError("`missing` is for tables; in LIBSVM's text a feature that is left out is 0")
@@ -77,7 +82,10 @@ def stream_data(
         if classes is not None and classes.of_numbers(np.zeros(0)) is None:
             what, expected = "the labels are numbers", "expected names, as in the files before"
             raise DataFormatError(opened.name, None, what, None, expected)
-        return DataStream(opened, reading, chunk_bytes=chunk_bytes, threads=threads)
+        continues = place is not None and place[0] > 0
+        if place is not None:
+            opened = section(opened, *place)
+        return DataStream(opened, reading, chunk_bytes=chunk_bytes, threads=threads, continues=continues)
     except BaseException:
         opened.close()
         raise

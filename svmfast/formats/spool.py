@@ -58,11 +58,12 @@ class _Part:
 class Spool(Closing, LocalBlocks):
     """Training rows that are moved to a temporary file if they exceed half of `memory`. A context manager.
 
-    Add the rows in order, then call :meth:`finish`; afterwards the spool is a
-    :class:`svmfast.solvers.row_blocks.TrainingSource`. Rows that fit in memory are one working set.
+    `in_file` moves them there in any case. Add the rows in order, then call :meth:`finish`; afterwards the
+    spool is a :class:`svmfast.solvers.row_blocks.TrainingSource`. Rows that fit in memory are one working
+    set.
     """
 
-    def __init__(self, memory: int) -> None:
+    def __init__(self, memory: int, *, in_file: bool = False) -> None:
         if memory < _LEAST:
             raise OptionError(f"{memory:,} bytes of memory for training rows; at least {_LEAST:,} are needed")
         self.n_rows = self.n_features = 0
@@ -74,6 +75,7 @@ class Spool(Closing, LocalBlocks):
         self._kept: list[tuple[Rows, FloatArray]] = []
         self._kept_bytes = self._bytes = 0
         self._file: IO[bytes] | None = None
+        self._in_file = in_file
         self._leaf_files: list[LeafFile] = []
         self._parts: list[_Part] = []
         self._whole: WorkingSet | None = None
@@ -92,7 +94,7 @@ class Spool(Closing, LocalBlocks):
         self.n_features = max(self.n_features, rows.n_columns)
         self.n_rows += len(rows)
         self._bytes += self._keep(rows, labels)
-        if self._file is None and self._bytes > self._room:
+        if self._file is None and (self._in_file or self._bytes > self._room):
             self._file = TemporaryFile(prefix="svmfast-")  # noqa: SIM115 (closed by close())
         if self._file is not None and self._kept_bytes >= self._part_bytes:
             self._spill()

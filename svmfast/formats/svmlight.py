@@ -106,7 +106,7 @@ class Lines:
 
 
 class DataStream(RowStream):
-    """The datasets of LIBSVM data text, in order."""
+    """The datasets of LIBSVM data text, in order; `continues`: of lines within a file."""
 
     def __init__(
         self,
@@ -116,6 +116,7 @@ class DataStream(RowStream):
         precomputed: bool = False,
         chunk_bytes: int = CHUNK_BYTES,
         threads: int,
+        continues: bool = False,
     ) -> None:
         if reading.dense and (reading.zero_based or precomputed):
             raise OptionError("dense rows have no indices: they cannot be zero_based or precomputed")
@@ -129,7 +130,7 @@ class DataStream(RowStream):
         self._tokenizer = SvmlightTokenizer(
             reading.zero_based, precomputed, reading.dense, reading.lenient, 0 if reading.unlabelled else 1
         )
-        self._started = False
+        self._started = continues
         self._error: DataFormatError | None = None
         self._pending_mark = 0
 

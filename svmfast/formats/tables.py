@@ -44,10 +44,12 @@ class TableStream(RowStream):
     """The datasets of a table, in order.
 
     The results do not depend on the threads. `keep` are columns to keep with the rows; `labels`, `classes`
-    and `nulls` as for :class:`TableColumns`.
+    and `nulls` as for :class:`TableColumns`; `groups` are the row groups of Parquet to read, by default all.
     """
 
     columns: TableColumns
+    #: The bytes of each row group of Parquet.
+    group_bytes: Sequence[int] = ()
 
     def __init__(
         self,
@@ -60,8 +62,9 @@ class TableStream(RowStream):
         labels: bool = True,
         classes: TrainingClasses | None = None,
         nulls: bool = False,
+        groups: Sequence[int] | None = None,
     ) -> None:
-        self._pa = pyarrow()
+        self._pa, self._groups = pyarrow(), groups
         super().__init__(source, reading)
         self._threads, self._keep = threads, keep
         self._labels, self._classes, self._nulls = labels, classes, nulls
@@ -104,11 +107,13 @@ class TableStream(RowStream):
         file = opened()
         if self.columns.words:  # a page may repeat one long word by its number
             file = opened(read_dictionary=list(self.columns.words))
-        self._total = file.metadata.num_rows
+        self._total, groups = file.metadata.num_rows, range(file.metadata.num_row_groups)
+        self.group_bytes = [file.metadata.row_group(k).total_byte_size for k in groups]
         return iter(
             file.iter_batches(
                 batch_size=self._block_rows(),
                 columns=list(self.columns.read),
+                row_groups=self._groups,
                 use_threads=self._threads > 1,
             )
         )

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from svmfast.caches import cached
-from svmfast.command import QUIET, Command, common
+from svmfast.command import LAST, QUIET, Command, common
 from svmfast.options import FilesFrom, Option, command_words, options_of
 from svmfast.progress import Progress, silent
 from svmfast.values import InputFile, OutputFile, in_this_folder
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from svmfast.rows import FloatArray, Rows
     from svmfast.solvers.row_blocks import TrainingSource
 
-#: The last argument of commands with svm-train's command line.
-LAST = "output_as_argument"
 #: Endings that are removed from an input's name to form the output's default name.
 _ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".txt", ".model")
 #: Calls two functions in turn and returns how many times as fast the second one is.

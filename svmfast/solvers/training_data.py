@@ -77,6 +77,21 @@ class LabelOrder:
                 self.counts.append(int(counts[k]))
                 self.first.append(start + int(first[k]))
 
+    def extend(self, other: LabelOrder, start: int, final: FloatArray | None = None) -> None:
+        """Add the labels of the rows that start at number `start`; `final` has those for their numbers."""
+        known = {value: k for k, value in enumerate(self.values)}
+        values = other.values if final is None else final[np.array(other.values, dtype=np.int64)].tolist()
+        self.overflow |= other.overflow
+        for value, count, first in zip(values, other.counts, other.first, strict=True):
+            if value in known:
+                self.counts[known[value]] += count
+            elif len(self.values) == MAX_CLASSES:
+                self.overflow = True
+            else:
+                self.values.append(value)
+                self.counts.append(count)
+                self.first.append(start + first)
+
 
 def class_labels(found: LabelOrder) -> FloatArray:
     """Return the classes in LIBSVM's order: that of first occurrence, but +1 before -1 if these are all."""

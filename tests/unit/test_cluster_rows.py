@@ -1,0 +1,194 @@
+"""Rows that workers read: the blocks, sums and errors of one process, for any files and parts."""
+
+import os
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from table_files import write
+
+from svmfast.commands import cluster_leaves
+from svmfast.commands.cluster import connected
+from svmfast.commands.cluster_reading import ClusterReader
+from svmfast.errors import SvmfastError
+from svmfast.formats import parts
+from svmfast.formats.classes import TrainingClasses
+from svmfast.formats.data import stream_data
+from svmfast.formats.files_read import FilesRead
+from svmfast.formats.spool import Spool
+from svmfast.formats.svmlight import write_svmlight
+from svmfast.options import Reading
+from svmfast.rows import Rows
+from svmfast.solvers.leaves import Copies
+from svmfast.solvers.training_data import chosen
+from svmfast.threads import one_blas_thread
+
+# Of Dask's own threads and sockets, at their end.
+pytestmark = pytest.mark.filterwarnings("ignore")
+N = 30_000
+
+
+@pytest.fixture(scope="module")
+def workers():
+    """Two workers in this process."""
+    distributed = pytest.importorskip("distributed")
+    before = dict(os.environ)
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "processes": False}
+    with distributed.LocalCluster(**options) as local, connected(local.scheduler_address) as found:
+        yield found
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(N, 5)) * (rng.random((N, 5)) < 0.6)
+    x[N // 2 :, 2] = 0  # a column that only the first parts have
+    return x, rng.integers(0, 3, N).astype(float)
+
+
+def gram(block, _):
+    x = block.rows.to_dense()
+    return [x.T @ x, (block.numbers * block.labels) @ x]
+
+
+def gathered(block, seed):
+    which = chosen(block.numbers, seed, 0.1)
+    return [block.numbers[which], block.labels[which], block.rows.take(which).to_dense()]
+
+
+def leaf_of(block, n_leaves):
+    """Each row goes to one leaf of a few, those of even numbers also to a small one."""
+    leaf = block.numbers**2 % (n_leaves - 1)
+    even = np.flatnonzero(block.numbers % 1000 == 0)
+    row = np.concatenate([np.arange(len(leaf)), even])
+    leaf = np.concatenate([leaf, np.full(len(even), n_leaves - 1)])
+    return Copies(leaf, row, 1.0 / (1 + row))
+
+
+def leaf_rows(leaf, _):
+    return [leaf.numbers, leaf.labels, leaf.weights, leaf.rows.to_dense(), np.array([leaf.leaf])]
+
+
+def found(rows):
+    """All that a source of rows gives."""
+    with one_blas_thread():
+        sums, gathers = rows.total(gram, None), list(rows.each(gathered, 3))
+    head = [rows.n_rows, rows.n_features, rows.n_bytes, rows.columns.tolist(), rows.labels]
+    leaves = rows.sent(leaf_of, 6, 6)
+    head.append(leaves.sizes.tolist())
+    for _ in range(2):
+        gathers += leaves.each(leaf_rows, None)
+    drawn = rows.working_sets(lambda block, _: block.numbers % 7 == 0, None).working_set(0, 0, 0)
+    gathers.append([drawn.labels, drawn.rows.to_dense(), drawn.numbers])
+    return [repr(head), *(one.tobytes() for one in [*sums, *(one for some in gathers for one in some)])]
+
+
+def alone(paths, reading, classes):
+    """The rows as one process reads them."""
+    spool = Spool(1 << 30)
+    for path in paths:
+        with stream_data(path, reading, classes=classes) as stream:
+            for block in stream:
+                spool.add(block.rows, block.labels)
+    if classes is not None:
+        spool.relabel(classes.final)
+    return spool.finish()
+
+
+def shared(workers, paths, reading, classes, monkeypatch, part_bytes=200_000):
+    monkeypatch.setattr(parts, "PART_BYTES", part_bytes)
+    monkeypatch.setattr(cluster_leaves, "_TAKEN", part_bytes)
+    how = (reading, classes, lambda path, columns: None, FilesRead("data"), 1 << 30)
+    reader = ClusterReader(workers, *how, lambda text: None, lambda *of: None)
+    return reader.read_files(list(map(str, paths)))
+
+
+def files_of(folder, table, places, kinds):
+    """The table in several files, of formats by ending."""
+    x, y = table
+    made = []
+    for number, (first, last) in enumerate(zip([0, *places], [*places, N], strict=True)):
+        path = folder / f"{number}{kinds[number % len(kinds)]}"
+        if path.suffix in (".parquet", ".csv"):
+            columns = {"label": y[first:last], **{f"x{j}": x[first:last, j] for j in range(5)}}
+            write(path, columns, **({"row_group_size": 1000} if path.suffix == ".parquet" else {}))
+        else:
+            write_svmlight(path, Rows.from_dense(x[first:last]), y[first:last])
+        made.append(path)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("places", "kinds", "part_bytes"),
+    [
+        ((), ["", ".parquet"], 200_000),
+        ((), [".parquet"], 50_000),
+        ((), [""], 10_000),
+        ((), [".gz"], 200_000),
+        ((8192, 8193, 8193, 20_000), ["", ".gz", ".csv", ".parquet"], 100_000),
+        ((1, 4000, 8000, 9000, 9001), [".parquet", ""], 1 << 30),
+    ],
+)
+def test_blocks_and_sums_are_those_of_one_process(
+    workers, table, places, kinds, part_bytes, tmp_path, monkeypatch
+):
+    x, y = table
+    spool = Spool(1 << 30)
+    spool.add(Rows.from_dense(x), y)
+    files = files_of(tmp_path, table, places, kinds)
+    files[::2] = [f"file://{path}" for path in files[::2]]
+    rows = shared(workers, files, Reading(), TrainingClasses(), monkeypatch, part_bytes)
+    assert found(rows) == found(spool.finish())
+
+
+def test_names_of_classes_are_numbered_over_all_files(workers, table, tmp_path, monkeypatch):
+    x, y = table
+    names = np.array(["no", "yes", "maybe"])[y.astype(int)]
+    names[:20_000][names[:20_000] == "maybe"] = "no"  # the last files have a name that the first ones lack
+    files = [tmp_path / f"{k}{ending}" for k, ending in enumerate([".parquet", ".csv", ".parquet"])]
+    for k, path in enumerate(files):
+        part = slice(k * 10_000, (k + 1) * 10_000)
+        write(path, {"label": names[part], "a": x[part, 0]})
+    ours, theirs = TrainingClasses(), TrainingClasses()
+    rows = shared(workers, files, Reading(), ours, monkeypatch)
+    assert found(rows) == found(alone(files, Reading(), theirs))
+    assert ours.names == theirs.names == ("maybe", "no", "yes")
+
+
+LONG = "1 1:0.5 2:1\n-1 1:0.25 2:3\n" * 2000
+NUMBERS, WORDS = [str(k % 3) for k in range(3000)], ["yes", "no"] * 1500
+BAD = {
+    "row": ({"a": LONG, "b": LONG + "1 2:x\n" + LONG}, Reading()),
+    "label": ({"a": LONG + "# note\n" + LONG + "1.5.5 1:1\n"}, Reading()),
+    "marked line": ({"a": LONG + "\ufeff1 1:1\n" * 3000}, Reading()),
+    "binary": ({"a": LONG + "1 1:1\0\n" + LONG}, Reading()),
+    "dense": ({"a": "1 2 3\n" * 9000 + "1 2\n" * 9000}, Reading(dense=True)),
+    "value": ({"a.parquet": {"label": np.ones(3000), "a": [*range(2500), np.nan, *range(499)]}}, Reading()),
+    "missing file": ({"a": LONG, "none": None}, Reading()),
+    "damaged": ({"a": LONG, "b.parquet": "PAR1" + LONG}, Reading()),
+    "names, then numbers": ({"a.csv": {"label": WORDS, "a": range(3000)}, "b": LONG}, Reading()),
+    "numbers, then names": ({"a": LONG, "b.csv": {"label": WORDS, "a": range(3000)}}, Reading()),
+    "words of two sorts": ({"a.parquet": {"label": NUMBERS + WORDS, "a": range(6000)}}, Reading()),
+    "option": ({"a": LONG}, Reading(label="y")),
+    "no rows": ({"a": "# none\n", "b": ""}, Reading()),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_errors_are_those_of_one_process(what, workers, tmp_path, monkeypatch):
+    contents, reading = BAD[what]
+    for name, content in contents.items():
+        if isinstance(content, str):
+            (tmp_path / name).write_text(content)
+        elif content is not None:
+            path = tmp_path / name
+            write(path, pa.table(content), **({"row_group_size": 500} if path.suffix == ".parquet" else {}))
+    files = [tmp_path / name for name in contents]
+    with pytest.raises(SvmfastError) as ours:
+        shared(workers, files, reading, TrainingClasses(), monkeypatch, 10_000)
+    last = files[-1:] if what == "no rows" else files
+    with pytest.raises(SvmfastError) as theirs:
+        alone(last, reading, TrainingClasses())
+    assert (type(ours.value), str(ours.value)) == (type(theirs.value), str(theirs.value))
