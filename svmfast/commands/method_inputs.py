@@ -131,7 +131,7 @@ class _Reader:
 
     def read(self, given: Any, labels: ArrayLike | None, spec: Input) -> GivenRows | GivenStream | None:
         """The rows of an input; None if none are given."""
-        if spec.spooled:
+        if spec.spooled and not getattr(self.options, "in_memory", False):
             return self._stream(given, labels, spec)
         if given is None or (isinstance(given, list | tuple) and not given):
             if spec.required:

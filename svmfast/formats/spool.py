@@ -23,8 +23,8 @@ from svmfast.formats.leaf_file import LeafFile
 from svmfast.formats.source import Closing
 from svmfast.formats.target import reported
 from svmfast.rows import BoolArray, FloatArray, Rows
-from svmfast.solvers.leaves import Copies, HeldLeaves, LocalLeaves, joined
-from svmfast.solvers.row_blocks import BLOCK, LocalBlocks, RowBlocks
+from svmfast.solvers.leaves import Copies, LocalLeaves
+from svmfast.solvers.row_blocks import LocalBlocks, RowBlocks
 from svmfast.solvers.training_data import (
     LabelOrder,
     WorkingSet,
@@ -142,7 +142,7 @@ class Spool(Closing, LocalBlocks):
 
     def rows_between(self, first: int, last: int) -> WorkingSet:
         if (whole := self._whole) is not None:
-            return WorkingSet(whole.rows[first:last], whole.labels[first:last], whole.numbers[first:last])
+            return whole.between(first, last)
         starts = [part.first for part in self._parts]
         parts = self._parts[bisect_right(starts, first) - 1 : bisect_left(starts, last)]
         with self._lock:
@@ -151,9 +151,8 @@ class Spool(Closing, LocalBlocks):
     def sent(
         self, leaf_of: Callable[[WorkingSet, A], Copies], argument: A, n_leaves: int, threads: int = 1
     ) -> LocalLeaves:
-        if (whole := self._whole) is not None:
-            parts = list(self.each(leaf_of, argument, threads))
-            return HeldLeaves(whole, joined(parts, [BLOCK * k for k in range(len(parts))]), n_leaves)
+        if self._whole is not None:
+            return super().sent(leaf_of, argument, n_leaves, threads)
 
         def with_block(block: WorkingSet, argument: A) -> tuple[WorkingSet, Copies]:
             return block, leaf_of(block, argument)

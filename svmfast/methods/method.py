@@ -49,7 +49,8 @@ class Input:
     #: several times. None uses all rows of one file.
     most: int | None = None
     #: For rows: whether they may exceed memory. They are then read once, and those that do not fit into half
-    #: of the option `memory` are kept in a temporary file; the run gets a GivenStream.
+    #: of the option `memory` are kept in a temporary file; the run gets a GivenStream, or GivenRows
+    #: if the options have an `in_memory` that is true.
     spooled: bool = False
     #: For rows: whether several files may be given, whose rows follow one another.
     files: bool = False

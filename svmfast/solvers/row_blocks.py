@@ -13,9 +13,9 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.rows import BoolArray, FloatArray
-from svmfast.solvers.leaves import Copies, Leaves
-from svmfast.solvers.training_data import LabelOrder, WorkingSet, WorkingSets
+from svmfast.rows import BoolArray, FloatArray, Rows
+from svmfast.solvers.leaves import Copies, HeldLeaves, Leaves, LocalLeaves, joined
+from svmfast.solvers.training_data import LabelOrder, WorkingSet, WorkingSets, compact, occurring
 from svmfast.threads import each_in_threads
 
 A = TypeVar("A")
@@ -92,8 +92,29 @@ class LocalBlocks:
 
         yield from each_in_threads(of_block, block_count(self.n_rows), threads, 2)
 
+    def sent(
+        self, leaf_of: Callable[[WorkingSet, A], Copies], argument: A, n_leaves: int, threads: int = 1
+    ) -> LocalLeaves:
+        parts = list(self.each(leaf_of, argument, threads))
+        copies = joined(parts, [BLOCK * number for number in range(len(parts))])
+        return HeldLeaves(self.rows_between(0, self.n_rows), copies, n_leaves)
+
     def total(self, work: Callable[[WorkingSet, A], Sums], argument: A, threads: int = 1) -> Sums:
         return TreeSum.of(0, self.each(work, argument, threads)).value()
+
+
+class HeldBlocks(LocalBlocks):
+    """The blocks of rows in memory."""
+
+    def __init__(self, rows: Rows, labels: FloatArray) -> None:
+        self.n_rows, self.n_features, self.columns = len(rows), rows.n_columns, occurring(rows)
+        self.n_bytes = 12 * rows.nnz + 24 * len(rows)
+        self.labels = LabelOrder()
+        self.labels.add(labels, 0)
+        self._whole = WorkingSet(compact(rows, self.columns), labels, np.arange(len(rows), dtype=np.int64))
+
+    def rows_between(self, first: int, last: int) -> WorkingSet:
+        return self._whole.between(first, last)
 
 
 @dataclass(eq=False)

@@ -34,6 +34,10 @@ class WorkingSet:
     #: (n,) position of each row in the whole input, from 0.
     numbers: IntArray
 
+    def between(self, first: int, last: int) -> WorkingSet:
+        """Its rows `first` to `last` - 1, sharing memory."""
+        return WorkingSet(self.rows[first:last], self.labels[first:last], self.numbers[first:last])
+
 
 class WorkingSets(Protocol):
     """Training rows, divided into new working sets for every pass."""

@@ -22,7 +22,14 @@ def divided(folder, places):
     return [*files[:-1], last]
 
 
-@pytest.mark.parametrize("words", ["budget-train -g 0.5 -B 5 -b 1", "meka --task svc --clusters 2 --rank 4"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "budget-train -g 0.5 -B 5 -b 1",
+        "meka --task svc --clusters 2 --rank 4",
+        "meka --task svc --block-only --cluster-rows 30 --overlap 0.2",
+    ],
+)
 def test_files_are_one_input(words, tmp_path):
     ran(*words.split(), "-q", "-o", tmp_path / "whole", IRIS)
     for number, places in enumerate([(50,), (1, 30, 30, 70)]):

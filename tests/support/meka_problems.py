@@ -6,4 +6,4 @@ from svmfast.methods.meka import MekaOptions
 
 
 def settings(**changes):
-    return replace(MekaOptions(task="svc", gamma=(0.1,), clusters=3, rank=40), **changes)
+    return replace(MekaOptions(task="svc", gamma=(0.1,), clusters=3, rank=40, overlap=0.0), **changes)

@@ -50,10 +50,10 @@ def cross_validate(
     return tuple(CrossValidation(score.quality, *pair) for pair, score in zip(pairs, scores, strict=True))
 
 
-def check_folds(problem: Problem, options: Any) -> None:
+def check_folds(hinge: bool, rows: int, options: Any) -> None:
     """Raise OptionError for a grid of several pairs without `folds`, and for more folds than rows."""
-    folds, rows = options.folds, len(problem.rows)
-    if len(options.gamma) * len(options.regularizations(problem.hinge)) > 1 and not folds:
+    folds = options.folds
+    if len(options.gamma) * len(options.regularizations(hinge)) > 1 and not folds:
         raise OptionError("several values of `gamma`, `C` or `lambda_` need `folds` for the choice")
     if folds and folds > rows:
         raise OptionError(f"`folds` is {folds}; there are {rows} rows")

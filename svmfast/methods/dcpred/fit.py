@@ -31,7 +31,7 @@ from svmfast.methods.common.problem import MOST_SCORED, Problem
 from svmfast.methods.common.row_sample import drawn_by_class
 from svmfast.methods.dcpred import DcpredOptions
 from svmfast.methods.dcpred.report import DcpredReport, held_out
-from svmfast.methods.dcpred.tree import affordable_landmarks, build_tree, train_tree
+from svmfast.methods.dcpred.tree import affordable_landmarks, kmeans_tree, train_tree
 from svmfast.methods.method import ALONE, Inputs, Outcome, Setting
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion
@@ -59,7 +59,7 @@ def fit(
     if options.fit == "values":
         raise OptionError("`fit` values needs `exact`")
     asked, options = options, options.resolved(rows)
-    check_folds(problem, options)
+    check_folds(problem.hinge, len(problem.rows), options)
     if setting.writes or not options.folds:
         return _fit_model(problem, options, setting, asked)
     _check_width(rows, options)
@@ -122,7 +122,7 @@ def _scores(problem: Problem, options: DcpredOptions, setting: Setting) -> tuple
     """Score each pair of parameters; all pairs share the tree of a fold."""
 
     def models(inside: Problem) -> Iterator[RoutedModel]:
-        tree = build_tree(inside.rows, options, setting.threads)
+        tree = kmeans_tree(inside.rows, options.clusters, levels=options.levels or 0, seed=options.seed)
         for pair in itertools.product(options.gamma, options.regularizations(problem.hinge)):
             yield train_tree(inside, tree, options, *pair, Setting(setting.threads))
 
@@ -142,7 +142,7 @@ def _fit_model(
     load_kmeans()
     with one_blas_thread():
         setting.progress(0, None, "clusters")
-        tree = build_tree(problem.rows, options, setting.threads)
+        tree = kmeans_tree(problem.rows, options.clusters, levels=options.levels or 0, seed=options.seed)
         if options.max_operations is not None:
             landmarks = affordable_landmarks(problem, tree, options.max_operations)
             options = replace(options, landmarks=landmarks)

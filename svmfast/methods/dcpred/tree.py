@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast.errors import MemoryLimitError, NothingFitsError
 from svmfast.methods.common.problem import Problem
@@ -16,10 +15,10 @@ from svmfast.models.head import Head
 from svmfast.models.pseudo import PseudoLandmarks
 from svmfast.models.routed import RoutedModel, centers_on_the_way
 from svmfast.progress import counting
-from svmfast.routing import Router, flat_tree
+from svmfast.routing import Router
 from svmfast.rows import FloatArray, IntArray, Rows
+from svmfast.solvers.center_tree import grown
 from svmfast.solvers.intervals import largest
-from svmfast.solvers.kernel_clusters import kmeans_centers
 from svmfast.threads import map_in_threads
 
 #: Up to this many leaves, the default is one level. Two levels are less accurate (letter, 30 leaves of 60
@@ -42,59 +41,21 @@ class KMeansTree:
     #: (leaves, d)
     leaf_centers: FloatArray
     #: (n,) leaf of each row; no leaf is empty.
-    leaf: NDArray[np.int32]
+    leaf: IntArray
 
 
-def kmeans_tree(rows: Rows, leaves: int, *, levels: int = 0, seed: int = 0, threads: int = 1) -> KMeansTree:
+def kmeans_tree(rows: Rows, leaves: int, *, levels: int = 0, seed: int = 0) -> KMeansTree:
     """Cluster in one level, or in two with about sqrt(leaves) branches; 0 means two above 64 leaves."""
-    if levels == 1 or leaves <= 3 or (levels == 0 and leaves <= FLAT_LEAVES):
-        tops = kmeans_centers(rows, leaves, seed=seed)
-        below = [tops[i : i + 1] for i in range(len(tops))]
-    else:
-        tops = kmeans_centers(rows, round(np.sqrt(leaves)), seed=seed)
-        cell = Router.flat(tops).route(rows, threads=threads)
-        own = [rows.take(np.flatnonzero(cell == i)) for i in range(len(tops))]
-        shares = np.bincount(cell, minlength=len(tops)) * (leaves / len(rows))
-        kept = [i for i in range(len(tops)) if len(own[i])]
-        below = [
-            kmeans_centers(own[i], max(1, round(float(shares[i]))), seed=seed + 1 + i)
-            if shares[i] >= 1.5
-            else tops[i : i + 1]
-            for i in kept
-        ]
-        tops = np.ascontiguousarray(tops[kept])
-    while True:
-        children, centers, leaf_centers, owner = _breadth_first(tops, below)
-        leaf = Router(children, centers).route(rows, threads=threads)
-        filled = np.bincount(leaf, minlength=len(leaf_centers)) > 0
-        if filled.all():
-            return KMeansTree(children, centers, leaf_centers, leaf)
-        below = [centers[filled[owner == i]] for i, centers in enumerate(below)]
-        kept = [i for i, centers in enumerate(below) if len(centers)]
-        tops, below = np.ascontiguousarray(tops[kept]), [below[i] for i in kept]
+    flat = levels == 1 or leaves <= 3 or (levels == 0 and leaves <= FLAT_LEAVES)
 
+    def branches(count: int, level: int) -> int:
+        if flat or level > 1:
+            return 0 if level else leaves
+        share = count * leaves / len(rows)
+        return round(share if level else np.sqrt(leaves)) if share >= 1.5 else 0
 
-def _breadth_first(
-    tops: FloatArray, below: list[FloatArray]
-) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
-    counts = np.array([len(centers) for centers in below])
-    single, several = np.flatnonzero(counts == 1), np.flatnonzero(counts > 1)
-    # Leaves of the first level come before those of the second.
-    owner = np.concatenate([single, np.repeat(several, counts[several])])
-    if not len(several):
-        return flat_tree(len(tops)), tops, tops, owner
-    children = np.concatenate([[len(tops)], np.where(counts > 1, counts, 0), np.zeros(counts[several].sum())])
-    second = [below[i] for i in several]
-    return (
-        children.astype(np.int64),
-        np.ascontiguousarray(np.vstack([tops, *second])),
-        np.ascontiguousarray(np.vstack([tops[single], *second])),
-        owner,
-    )
-
-
-def build_tree(rows: Rows, options: DcpredOptions, threads: int) -> KMeansTree:
-    return kmeans_tree(rows, options.clusters, levels=options.levels or 0, seed=options.seed, threads=threads)
+    tree, leaf = grown(rows, branches, seed)
+    return KMeansTree(tree.children, tree.centers, tree.leaf_centers, leaf)
 
 
 def affordable_landmarks(problem: Problem, tree: KMeansTree, most_operations: float) -> int:
@@ -215,7 +176,7 @@ def _distances(rows: Rows, tree: KMeansTree) -> FloatArray:
 
 
 def _rows_of(
-    problem: Problem, own: IntArray, distance: FloatArray, leaf: NDArray[np.int32], s: int, seed: int
+    problem: Problem, own: IntArray, distance: FloatArray, leaf: IntArray, s: int, seed: int
 ) -> tuple[IntArray, IntArray, int]:
     """The functions that vary in leaf `s`, the rows to train on, and how many of these are its own."""
     targets = problem.targets

@@ -3,7 +3,8 @@
 Rows are clustered; blocks within clusters are approximated by the Nystrom method, those between clusters by
 small link matrices in the same bases. A prediction uses the landmarks of the nearest cluster; predict,
 compare and info accept the model like any other. Several values of `gamma`, `lambda_` or `C` (0.1,1,10 or
-2^-4,2^-2) form a grid for `folds`.
+2^-4,2^-2) form a grid for `folds`. With `block_only`, clusters have models of their own, and the rows may
+exceed memory.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from svmfast.methods.method import Input, Method
 from svmfast.options import Bounded, Seeded, Tasked, class_weights, option, with_defaults
 from svmfast.values import Choice, Grid, Real, Switch, Whole
 
-#: Default rank.
-RANK = 128
+#: Default rank and number of clusters.
+RANK, CLUSTERS = 128, 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +57,12 @@ class MekaOptions(Seeded, Bounded, Tasked):
         "Choose among several `gamma`, `C` or `lambda_` by cross-validation; without `output`, scores only.",
         "-v",
     )
-    clusters: int = option(10, Whole(1), "Number of clusters.")
+    clusters: int = option(
+        None,
+        Whole(1),
+        "Number of clusters.",
+        shown="10; with `block_only` by `cluster_rows`",
+    )
     rank: int = option(
         None,
         Whole(1),
@@ -97,7 +103,24 @@ class MekaOptions(Seeded, Bounded, Tasked):
     block_only: bool = option(
         False,
         Switch(),
-        "Use exact blocks within clusters and zero between them (BKA); svc: one LIBSVM model per cluster.",
+        "Use exact blocks within clusters and zero between them (BKA); svc: one LIBSVM model per cluster. "
+        "Rows beyond half of `memory` go to a temporary file. With `landmarks`, blocks are of low rank (svc: "
+        "squared hinge).",
+    )
+    cluster_rows: int = option(
+        None,
+        Whole(1),
+        "With `block_only`: make clusters of about this many rows, instead of a number of `clusters`.",
+        metavar="N",
+        shown="2000",
+    )
+    overlap: float = option(
+        None,
+        Real(0),
+        "With `block_only`: train each cluster also on the nearest rows of others, S times as many as its "
+        "own.",
+        metavar="S",
+        shown="0.5",
     )
     sample: int = option(20_000, Whole(2), "error: number of rows on which the matrices are compared.")
 
@@ -125,7 +148,14 @@ class MekaOptions(Seeded, Bounded, Tasked):
             raise OptionError("`weights` is for classification, `task` svc")
         if self.lambda_ is not None and self.task in ("svc", "error"):
             raise OptionError(f"`lambda_` is for ridge; `task` {self.task} does not use it")
-        rank = self.rank or RANK
+        for name in ("cluster_rows", "overlap"):
+            if vars(self)[name] is not None and not (self.block_only and self.task != "error"):
+                raise OptionError(f"`{name}` is for training with `block_only`")
+        if self.cluster_rows is not None and self.clusters is not None:
+            raise OptionError(
+                "`clusters` and `cluster_rows` both set the number of clusters; give one of them"
+            )
+        rank = self.rank or (1 if self.block_only else RANK)
         if self.landmarks is not None and self.landmarks < rank:
             raise OptionError(f"`landmarks` is {self.landmarks}; expected at least `rank`, {rank}")
 
@@ -135,9 +165,19 @@ class MekaOptions(Seeded, Bounded, Tasked):
             "gamma": (1.0 / max(1, columns),),
             "C": (1.0,),
             "lambda_": (0.1,),
-            "rank": RANK,
+            "rank": self.landmarks if self.block_only and self.landmarks else RANK,
+            "overlap": 0.5,
         }
+        if self.block_only and self.task != "error" and self.clusters is None:
+            usual["cluster_rows"] = 2000
+        else:
+            usual["clusters"] = CLUSTERS
         return with_defaults(self, usual)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether all rows are needed at the same time."""
+        return not self.block_only or self.task == "error" or self.folds is not None
 
     @property
     def kernel_kind(self) -> str:
@@ -159,6 +199,7 @@ METHOD = Method(
             name="data",
             content="rows",
             labels="used",
+            spooled=True,
             files=True,
             copies=4.5,
             help="Rows for training, or whose kernel matrix is approximated.",

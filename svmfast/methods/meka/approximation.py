@@ -223,8 +223,6 @@ def _link(kernel: Kernel, a: _LinkEnd, b: _LinkEnd) -> FloatArray:
 
 #: Side of the blocks in which matrices are compared.
 BLOCK = 1024
-#: LIBSVM's kernel cache for a local model.
-BLOCK_CACHE_MEGABYTES = 100
 
 
 def clustered(rows: Rows, options: MekaOptions, task: str, functions: int, setting: Setting) -> Partition:
@@ -245,12 +243,7 @@ def check_memory(
     # The rows with a copy ordered by cluster, in cross-validation also those of a fold; and for k-means.
     data = 12 * rows.nnz + 8 * n
     needed = data * (4 if options.folds else 2) + 16 * min(n, KMEANS_ROWS) * d + 32 * n * functions
-    if options.block_only and task == "svc" and not options.laplacian:
-        needed += threads * BLOCK_CACHE_MEGABYTES * 2**20
-    elif options.block_only and task != "error":
-        # LIBSVM stores a precomputed value in a node of 16 bytes, in addition to the matrix itself.
-        needed += threads * largest**2 * (48 if task == "svc" else 24)
-    elif not options.block_only:
+    if not options.block_only:
         needed += low_rank_bytes(n, d, c, largest, options, threads)
     if task == "svc":
         needed += 48 * n * functions
@@ -258,8 +251,6 @@ def check_memory(
         needed += data + 8 * min(options.sample, n) * (options.rank + d) + 32 * threads * BLOCK**2
     if needed > options.memory:
         advice = "raise `memory`, or lower `rank`, `clusters` or `threads`"
-        if options.block_only:
-            advice = "raise `memory`, or use more `clusters`"
         raise MemoryLimitError("the work", needed, options.memory, advice)
 
 

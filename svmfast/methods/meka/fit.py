@@ -25,21 +25,22 @@ from svmfast.methods.common.landmarks import (
     outcome,
     widths_to_try,
 )
-from svmfast.methods.common.problem import MOST_SCORED, Problem
+from svmfast.methods.common.problem import MOST_SCORED, Problem, head_quality, warn_of_absent
 from svmfast.methods.meka import MekaOptions
 from svmfast.methods.meka.approximation import (
     approximate_kernel,
     clustered,
-    triangle_bytes,
 )
+from svmfast.methods.meka.blocks import BlockWork
 from svmfast.methods.meka.error import kernel_error
-from svmfast.methods.meka.solve import assemble, block_ridge, block_svc, meka_ridge, meka_svc
+from svmfast.methods.meka.solve import assemble, meka_ridge, meka_svc
 from svmfast.methods.method import ALONE, Inputs, Outcome, Setting
 from svmfast.models.routed import RoutedModel
 from svmfast.options import changed_words
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.arithmetic import provenance
 from svmfast.solvers.kernel_clusters import load_kmeans
+from svmfast.solvers.row_blocks import HeldBlocks, RowBlocks
 from svmfast.threads import one_blas_thread
 
 
@@ -75,29 +76,50 @@ def fit(
     asked, options = options, options.resolved(rows.n_columns)
     if options.task == "svc" and options.psd == "none" and not options.block_only:
         raise OptionError("svc needs a positive semidefinite approximation; `psd` must be clip or shift")
-    problem = Problem.of_task(options.task, rows, labels, options.weights, pairs=options.block_only)
-    check_folds(problem, options)
-    if setting.writes or not options.folds:
-        return _fit(problem, options, setting, asked)
+    problem = Problem.of_task(options.task, rows, labels, options.weights)
+    check_folds(problem.hinge, len(problem.rows), options)
+    load_kmeans()
     with one_blas_thread():
-        scores = _scores(problem, options, setting)
-        return None, ScoresReport(problem.task, options.folds, scores, options.weights)
+        scores = _scores(problem, options, setting) if options.folds else ()
+        if scores and not setting.writes:
+            return None, ScoresReport(problem.task, options.folds or 0, scores, options.weights)
+        gamma, regularization, asked = best_pair(problem, options, asked, scores)
+        work = _work(problem, options, setting)
+        return _fitted(work, gamma, regularization, asked, options, setting, scores)
+
+
+def fit_blocks(source: RowBlocks, options: MekaOptions, setting: Setting) -> Fitted:
+    """Train local models of rows in blocks, with a single `gamma` and `C` or `lambda_`."""
+    asked, options = options, options.resolved(source.n_features)
+    check_folds(options.is_classifier, source.n_rows, options)
+    (gamma,), (regularization,) = options.gamma, options.regularizations(options.is_classifier)
+    load_kmeans()
+    with one_blas_thread():
+        work = BlockWork(source, options, setting)
+        return _fitted(work, gamma, regularization, asked, options, setting)
 
 
 def _scores(problem: Problem, options: MekaOptions, setting: Setting) -> tuple[CrossValidation, ...]:
     def models(inside: Problem) -> Iterator[RoutedModel]:
-        work = Work(inside, options, Setting(setting.threads))
+        work = _work(inside, options, Setting(setting.threads))
         for gamma in options.gamma:
             yield from work.models(gamma, options.regularizations(problem.hinge))
 
     return cross_validate(problem, options, setting, models)
 
 
+def _work(problem: Problem, options: MekaOptions, setting: Setting) -> Work | BlockWork:
+    if options.block_only:
+        return BlockWork(HeldBlocks(problem.rows, problem.truth), options, setting)
+    return Work(problem, options, setting)
+
+
 class Work:
     """A problem and its clusters. All regularizations share the clusters, blocks and links."""
 
     def __init__(self, problem: Problem, options: MekaOptions, setting: Setting) -> None:
-        self.options, self.setting = options, setting
+        self.options, self.setting, self.n_rows = options, setting, len(problem.rows)
+        self.sample, self.sample_labels = problem.rows[:MOST_SCORED], problem.truth[:MOST_SCORED]
         functions = problem.targets.shape[1]
         self.parted = clustered(problem.rows, options, problem.task, functions, setting)
         self.problem = replace(problem.only(self.parted.order), rows=self.parted.rows)
@@ -105,15 +127,11 @@ class Work:
         self.links, self.bytes = 0, 0
 
     def models(self, gamma: float, regularizations: Sequence[float]) -> list[RoutedModel]:
-        options, problem, parted = self.options, self.problem, self.parted
-        kernel, threads = Kernel(options.kernel_kind, gamma), self.setting.threads
-        if options.block_only:
-            self.setting.progress(0, None, "exact blocks")
-            self.ranks, self.bytes = tuple(parted.sizes.tolist()), triangle_bytes(parted.sizes)
-            if problem.hinge:
-                return [block_svc(kernel, parted, problem, cost, threads) for cost in regularizations]
-            return block_ridge(kernel, parted, problem, regularizations, threads)
-        meka = approximate_kernel(kernel, parted, options, threads=threads, progress=self.setting.progress)
+        options, problem, threads = self.options, self.problem, self.setting.threads
+        kernel = Kernel(options.kernel_kind, gamma)
+        meka = approximate_kernel(
+            kernel, self.parted, options, threads=threads, progress=self.setting.progress
+        )
         self.ranks, self.links, self.bytes = tuple(meka.ranks.tolist()), len(meka.links), meka.bytes
         self.setting.progress(0, None, "solve")
         if problem.hinge:
@@ -123,22 +141,25 @@ class Work:
         return [assemble(meka, problem.head, inner, rho) for inner, rho in found]
 
 
-def _fit(problem: Problem, options: MekaOptions, setting: Setting, asked: MekaOptions) -> Fitted:
-    rows, task = problem.rows, problem.task
-    load_kmeans()
-    with one_blas_thread():
-        scores = _scores(problem, options, setting) if options.folds else ()
-        gamma, regularization, asked = best_pair(problem, options, asked, scores)
-        work = Work(problem, options, setting)
-        (model,) = work.models(gamma, [regularization])
+def _fitted(
+    work: Work | BlockWork,
+    gamma: float,
+    regularization: float,
+    asked: MekaOptions,
+    options: MekaOptions,
+    setting: Setting,
+    scores: tuple[CrossValidation, ...] = (),
+) -> Fitted:
+    """The model of one pair of parameters, and its report."""
+    (model,) = work.models(gamma, [regularization])
     model = replace(model, provenance=provenance("meka", " ".join(changed_words(asked)), options.seed))
     setting.progress(0, None, "error")
-    sample = rows[: min(len(rows), MOST_SCORED)]
+    sample, truth = work.sample[:MOST_SCORED], work.sample_labels[:MOST_SCORED]
     return model, MekaReport(
-        task=task,
-        rows=len(rows),
-        features=rows.n_columns,
-        clusters=len(work.parted.sizes),
+        task="svc" if options.is_classifier else "ridge",
+        rows=work.n_rows,
+        features=sample.n_columns,
+        clusters=len(work.ranks),
         ranks=work.ranks,
         links=work.links,
         kernel=options.kernel_kind,
@@ -147,8 +168,8 @@ def _fit(problem: Problem, options: MekaOptions, setting: Setting, asked: MekaOp
         bytes=work.bytes,
         landmarks=len(model.landmarks),
         multiply_adds=model.multiply_adds(sample),
-        linear_multiply_adds=float(rows.n_columns * problem.head.linear_functions),
-        training=problem.quality(problem.head, model.decision_values(sample, threads=setting.threads)),
+        linear_multiply_adds=float(sample.n_columns * model.head.linear_functions),
+        training=head_quality(model.head, model.decision_values(sample, threads=setting.threads), truth),
         cross_validation=scores,
         folds=options.folds,
     )
@@ -161,6 +182,10 @@ MOST_CLUSTERS, LEAST_RANK = 8, 16
 
 
 def run(inputs: Inputs, options: MekaOptions, setting: Setting) -> Outcome:
+    if not options.in_memory:
+        given = inputs.stream("data")
+        warn_of_absent(options.weights, given.source.labels.values, given.name, setting)
+        return outcome(fit_blocks(given.source, options, setting), setting, converted=False)
     data = inputs.rows("data")
     if options.task == "error":
         return Outcome(None, kernel_error(data.rows, options, setting))

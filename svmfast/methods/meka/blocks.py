@@ -1,0 +1,146 @@
+"""Local models (BKA): a tree of clusters, each with a model of its own rows and those near it.
+
+The rows come in blocks, from memory, a temporary file or a cluster; then they are sent to the leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import ceil, inf, log, prod
+
+import numpy as np
+
+from svmfast.errors import MemoryLimitError, OptionError, SingleClassError
+from svmfast.kernels import Kernel
+from svmfast.methods.meka import MekaOptions
+from svmfast.methods.meka.approximation import triangle_bytes
+from svmfast.methods.meka.local import CACHE_MEGABYTES, Cell, Local, local_model
+from svmfast.methods.method import Setting
+from svmfast.models.head import Head
+from svmfast.models.routed import RoutedModel
+from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.center_tree import MOST_CHILDREN, grown, leaf_of, sample
+from svmfast.solvers.row_blocks import RowBlocks, Sums
+from svmfast.solvers.training_data import WorkingSet, class_labels, expand
+
+#: A cluster with more than so many times `cluster_rows`, which k-means could not divide, is sampled.
+MOST_TIMES = 8
+#: The size of the model is foreseen once so many local models are trained.
+FORESEEN = 64
+
+
+class BlockWork:
+    """The tree and its leaves, which all kernels and regularizations share."""
+
+    def __init__(self, source: RowBlocks, options: MekaOptions, setting: Setting) -> None:
+        if not source.n_rows:
+            raise OptionError("no rows to train on")
+        self.source, self.options, self.setting, self.n_rows = source, options, setting, source.n_rows
+        self.labels, self.mean = np.zeros(0), 0.0
+        self.head = Head("epsilon_svr")
+        if options.task == "svc":
+            self.labels = class_labels(source.labels)
+            if len(self.labels) < 2:
+                raise SingleClassError(self.labels[0])
+            rest = options.landmarks is not None and len(self.labels) > 2
+            self.head = Head("c_svc", self.labels.astype(np.int64), one_vs_rest=rest)
+        else:
+            (total,) = source.total(_label_sum, None, setting.threads)
+            self.mean = float(total[0]) / source.n_rows
+        leaves = options.clusters or ceil(source.n_rows / options.cluster_rows)
+        self._check_memory("the centers", 16 * leaves * source.n_features)
+        setting.progress(0, None, "clusters")
+        rows, self.sample_labels = sample(source, leaves, options.seed, setting.threads)
+        self._held = 24 * rows.nnz + 16 * leaves * source.n_features
+        self._check_memory("the sample and the centers", self._held)
+        self.tree, _ = grown(rows, self._branches(len(rows)), options.seed, options.overlap)
+        self.sample = expand(rows, source.columns, source.n_features)
+        setting.progress(0, None, "rows to clusters")
+        self.leaves = source.sent(leaf_of, self.tree, len(self.tree.reach), setting.threads)
+        self.ranks, self.links = tuple(self.leaves.sizes.tolist()), 0
+        self.bytes = triangle_bytes(self.leaves.sizes)
+        largest = int(max(self.ranks))
+        needed = self._held + setting.threads * largest * self._row_bytes(largest, rows)
+        self._check_memory(f"training on clusters of up to {largest:,} rows", needed)
+        left = (options.memory // 2 - needed) // setting.threads >> 20
+        self._cache = max(1, min(CACHE_MEGABYTES, left))
+
+    def _branches(self, sampled: int) -> Callable[[int, int], int]:
+        """The number of children of a node by its sampled rows and its level."""
+        options, rows_each = self.options, self.source.n_rows / sampled
+
+        def of_node(count: int, level: int) -> int:
+            if options.clusters:
+                return 0 if level else options.clusters
+            leaves = count * rows_each / options.cluster_rows
+            levels = max(1, ceil(log(max(leaves, 1.0), MOST_CHILDREN)))
+            return round(leaves ** (1 / levels)) if leaves >= 1.5 else 0
+
+        return of_node
+
+    def models(self, gamma: float, regularizations: Sequence[float]) -> list[RoutedModel]:
+        return [self._model(gamma, one) for one in regularizations]
+
+    def _model(self, gamma: float, regularization: float) -> RoutedModel:
+        source, options, setting = self.source, self.options, self.setting
+        kernel = Kernel(options.kernel_kind, gamma)
+        weights = [prod(w for label, w in options.weights if label == own) for own in self.labels]
+        most = inf if options.clusters else float(MOST_TIMES * options.cluster_rows)
+        local = Local(
+            options, kernel, regularization, self.labels, np.array(weights), self.mean, most, self._cache
+        )
+        cells: list[Cell] = []
+        held = left_out = 0
+        for cell in self.leaves.each(local_model, local, setting.threads):
+            cells.append(cell)
+            held += 12 * cell.vectors.nnz + 8 * (len(cell.vectors) + cell.coef.size)
+            left_out += cell.left_out
+            setting.progress(len(cells), len(self.ranks), "clusters trained")
+            if len(cells) in (FORESEEN, len(self.ranks)):
+                self._check_memory("the model", 2 * held * len(self.ranks) // len(cells))
+        if left_out:
+            setting.note(f"{left_out:,} rows of clusters that k-means could not divide were left out")
+        gammas, sizes = np.full(len(cells), gamma), np.array([len(cell.vectors) for cell in cells])
+        counts = [cell.nr_sv for cell in cells if cell.nr_sv is not None]
+        return RoutedModel(
+            head=self.head,
+            kernel=kernel.kind,
+            gamma=gammas,
+            children=self.tree.children,
+            centers=self._expanded(self.tree.centers),
+            landmarks=expand(
+                Rows.concatenate([cell.vectors for cell in cells]), source.columns, source.n_features
+            ),
+            sizes=sizes,
+            coef=np.ascontiguousarray(np.hstack([cell.coef for cell in cells])),
+            rho=np.stack([cell.rho for cell in cells]),
+            nr_sv=np.stack(counts) if counts else None,
+        )
+
+    def _expanded(self, centers: FloatArray) -> FloatArray:
+        """Centers in the input's own columns."""
+        found = np.zeros((len(centers), self.source.n_features))
+        found[:, self.source.columns] = centers
+        return found
+
+    def _row_bytes(self, largest: int, sampled: Rows) -> int:
+        """Bound the bytes of the work on a row of a leaf, beyond LIBSVM's cache."""
+        options, entries = self.options, sampled.nnz // len(sampled)
+        needed = 64 + 52 * entries  # three copies, one of LIBSVM's
+        if options.landmarks is not None:
+            return needed + 8 * (3 * options.landmarks + 8 * self.head.n_functions) + 8 * sampled.n_columns
+        if options.task == "svc" and not options.laplacian:
+            return needed
+        # LIBSVM stores a precomputed value in a node of 16 bytes, in addition to the matrix itself.
+        return needed + largest * (48 if options.task == "svc" else 24) + 8 * sampled.n_columns
+
+    def _check_memory(self, what: str, needed: int) -> None:
+        """Raise MemoryLimitError if the rows, which may take half of the memory, leave too little."""
+        memory = self.options.memory
+        if needed > memory // 2:
+            advice = "raise `memory`, or use more `clusters`, fewer `cluster_rows` or `landmarks`"
+            raise MemoryLimitError(what, memory // 2 + needed, memory, advice)
+
+
+def _label_sum(block: WorkingSet, _: None) -> Sums:
+    return [np.array([block.labels.sum()])]
