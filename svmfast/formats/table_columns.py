@@ -231,8 +231,7 @@ class TableColumns:
             numbers_, absent = _present(batch, name)
             distinct, at = np.unique(numbers_.astype(np.float64), return_inverse=True)
             values, at = [*distinct.tolist(), None], np.where(absent, len(distinct), at)
-        other = known.get("", _UNKNOWN)
-        codes = np.array([known.get(value, other) for value in values], dtype=np.int64)[at]
+        codes = np.array([known.get(value, known.get("", _UNKNOWN)) for value in values], dtype=np.int64)[at]
         absent = np.array([value is None for value in values], dtype=np.bool_)[at]
         absent &= (codes == _UNKNOWN) | (self._absent == "refuse")
         if missing is not None:

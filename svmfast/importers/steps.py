@@ -136,10 +136,9 @@ def joined(parts: Parts, width: int, called: str) -> Front:
     """The maps of parts of the columns, one after another: those of `called`, of rows of `width` columns."""
     from scipy.linalg import block_diag
 
-    encoding = None
-    if any(front.encoding is not None for _, front in parts):
-        parts, encoding = _encoded_parts(parts, width, called)
-        width = len(encoding.features)
+    is_encoded = any(front.encoding is not None for _, front in parts)
+    parts, encoding = _encoded_parts(parts, width, called) if is_encoded else (parts, None)
+    width = width if encoding is None else len(encoding.features)
     fronts = [front for _, front in parts]
     columns = np.concatenate([at[front.columns] for at, front in parts])
     only = [one for one in fronts if one.encoding and all(f.is_indicator for f in one.encoding.features)]
