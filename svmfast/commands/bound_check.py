@@ -92,7 +92,7 @@ def bound_check(
 
     Parameters
     ----------
-    data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path
+    data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset, table in memory or path
         A file is read block by block, in bounded memory.
     {options}
 
@@ -137,6 +137,7 @@ def bound_check(
             check_replayable(os.fspath(data))
         else:
             data = rows_of(data, reading=reading)  # once, for several passes
+            check = replace(check, reading=Reading(scale=reading.scale))
 
         def passes() -> Iterable[Rows]:
             return (rows for rows, _ in _blocks(data, check, cores))

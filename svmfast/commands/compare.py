@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from svmfast.evaluation.comparison import Comparison
     from svmfast.evaluation.subject import ComparedModel
-    from svmfast.models.base import Model
     from svmfast.rows import FloatArray, Rows
 
 
@@ -83,7 +82,7 @@ class CompareOptions(Bounded):
 
 @takes(CompareOptions)
 def compare(
-    models: Mapping[str, Model | str | os.PathLike[str]] | Sequence[str | os.PathLike[str]],
+    models: Mapping[str, Any] | Sequence[Any],
     data: Any,
     labels: ArrayLike | None = None,
     *,
@@ -96,11 +95,12 @@ def compare(
 
     Parameters
     ----------
-    models : mapping of name to Model or path, or sequence of paths
-        The exact model first.
-    data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset or path
+    models : mapping of name to model, or sequence of models
+        Models, paths, or fitted estimators, the exact model first.
+    data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset, table in memory or path
     labels : (n,) array_like, optional
-        True labels or values; a Dataset has its own. Without them no accuracy or error is reported.
+        True labels or values; a Dataset has its own, and a table may have a column of them. Without
+        them no accuracy or error is reported.
     {options}
 
     Returns
@@ -115,7 +115,7 @@ def compare(
         There are no models, or the numbers of labels and rows differ.
     """
     from svmfast.commands.data_check import IN_MEMORY, DataCheck
-    from svmfast.commands.given import rows_of, with_scaling_of
+    from svmfast.commands.given import data_of, named_models, with_scaling_of
     from svmfast.evaluation.benchmark import measured
     from svmfast.evaluation.comparison import Comparison
     from svmfast.formats.data import read_data
@@ -123,7 +123,7 @@ def compare(
 
     asked = made(CompareOptions, options)
     listener, cores = listener or Listener(), thread_count(threads)
-    named = list(models.items() if isinstance(models, Mapping) else ((os.fspath(p), p) for p in models))
+    named = named_models(models)
     if not named:
         raise OptionError("there is no model to compare")
     compared = [_compared(name, one, asked.memory, listener) for name, one in named]
@@ -133,11 +133,14 @@ def compare(
         compared = [_behind_scaling(one) for one in compared]
     checks = [DataCheck(one.model, reading, listener) for one in compared]
     path = os.fspath(data) if is_path(data) else getattr(data, "path", None) or None
+    how = reading
     if is_path(data):
         data = read_data(data, reading.as_read, threads=cores, memory=asked.memory)
+        how = Reading(scale=reading.scale)
     columns: list[Sequence[str]] = []
-    rows = rows_of(data, reading=reading, see=columns.append, see_array=checks[0].array)
-    targets = _targets(data, labels, rows, reading)
+    see: dict[str, Any] = {"see": columns.append, "see_array": checks[0].array}
+    rows, labels = data_of(data, reading=how, **see, labels=labels, labelled=True)
+    targets = _targets(labels, rows, reading)
     scaling = reading.scale
     name = path or IN_MEMORY
     features = columns[0] if columns else None
@@ -184,16 +187,15 @@ def _behind_scaling(one: ComparedModel) -> ComparedModel:
     return replace(one, model=inner, sha256=identity_of(inner).removeprefix("sha256:"), source=source)
 
 
-def _targets(data: Any, labels: ArrayLike | None, rows: Rows, reading: Reading) -> FloatArray:
+def _targets(labels: ArrayLike | None, rows: Rows, reading: Reading) -> FloatArray:
     """The scaled labels; NaN if there are none."""
     import numpy as np
 
     from svmfast.commands.given import checked_labels
 
-    given = getattr(data, "labels", None) if labels is None else labels
-    if given is None:
+    if labels is None:
         return np.full(len(rows), np.nan)
-    found = checked_labels(rows, given, reading.class_names)
+    found = checked_labels(rows, labels, reading.class_names)
     return found if reading.scale is None else reading.scale.apply_labels(found)
 
 

@@ -26,10 +26,7 @@ from svmfast.threads import thread_count
 from svmfast.values import Bytes, Choice, InputFile, OnOff, OutputFile, RowsFile, Text, Whole
 
 if TYPE_CHECKING:
-    import os
-
     from svmfast.commands.export_report import Export
-    from svmfast.models.base import Model
 
 #: A valid prefix.
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -106,7 +103,7 @@ class ExportOptions(Bounded):
 
 @takes(ExportOptions)
 def export(
-    model: Model | str | os.PathLike[str],
+    model: Any,
     to: str = "c",
     *,
     ranges: bool = False,
@@ -119,7 +116,7 @@ def export(
 
     Parameters
     ----------
-    model : Model or path
+    model : Model, fitted estimator or path
         A model of any kind except a cascade, with any kernel except precomputed.
     to : str
         The language, a key of :data:`svmfast.exports.languages.LANGUAGES`.

@@ -32,7 +32,7 @@ from svmfast.commands.functions import takes
 from svmfast.options import Bounded, Reading, Seeded, argument, divided, option
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
-from svmfast.values import Bytes, Choice, InputFile, OutputFile, Real, Share, Switch, Text
+from svmfast.values import Bytes, Choice, InputFile, OutputFile, Real, Share, Switch, Text, is_path
 
 if TYPE_CHECKING:
     from svmfast.commands.frontier_result import FrontierResult
@@ -130,9 +130,9 @@ class FrontierOptions(Seeded, Bounded):
 
 @takes(FrontierOptions, Reading)
 def frontier(
-    exact: PathLike,
-    data: PathLike,
-    test: PathLike | None = None,
+    exact: Any,
+    data: Any,
+    test: Any = None,
     *,
     output: PathLike | None = None,
     threads: int | None = None,
@@ -144,16 +144,19 @@ def frontier(
 
     Parameters
     ----------
-    exact : path
+    exact : path, Model or fitted estimator
         A LIBSVM model.
-    data : path
-        The data that `exact` was trained on.
-    test : path, optional
+    data : path, or rows in memory
+        The data that `exact` was trained on: a table with a column of labels, as for :func:`svmfast.train`, a
+        Dataset, or a pair of rows and labels. What is in memory is written to files in the folder `output`,
+        which the printed commands name.
+    test : path, or rows in memory, optional
         Rows that `exact` was not trained on: half of them choose the model, the others confirm the choice.
         Default: parts of `data`.
     {options}
     output : path, optional
-        Folder for the models and the reports. Default: NAME.frontier in the current folder.
+        Folder for the models and the reports. Default: NAME.frontier in the current folder; of an
+        object exact.frontier.
     document : callable, optional
         Converts the figures to the content of report.json.
 
@@ -174,10 +177,10 @@ def frontier(
 
     asked, reading = divided(options, FrontierOptions, Reading)
     given = FrontierArguments(
-        exact_path=os.fspath(exact),
-        train=os.fspath(data),
-        test=None if test is None else os.fspath(test),
-        folder=Path(output or default_folder(os.fspath(exact))),
+        exact_path=exact,
+        train=data,
+        test=test,
+        folder=Path(output or default_folder(os.fspath(exact) if is_path(exact) else "exact")),
         options=asked,
         reading=reading,
         threads=thread_count(threads),

@@ -14,6 +14,7 @@ from svmfast import __version__
 from svmfast.commands.data_check import DataCheck
 from svmfast.commands.frontier import DEFAULT_DIFFERENCE, DEFAULT_LOSS, FrontierOptions
 from svmfast.commands.given import open_noted_model, with_scaling_of
+from svmfast.commands.given_files import data_file, model_file
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.formats.model_files import identity_of
 from svmfast.formats.target import check_folder
@@ -31,16 +32,18 @@ from svmfast.values import is_path, percentage
 
 #: Share of the time limit that is reserved for timing at the end, at most so many seconds.
 KEPT_FOR_TIMING, MOST_KEPT = 0.15, 60.0
+#: The folder, in that of the run, of models and rows that were given as objects.
+GIVEN = "given"
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrontierArguments:
-    """The arguments of a call of ``frontier``."""
+    """The arguments of a call of ``frontier``; objects become paths (:func:`_in_files`)."""
 
-    exact_path: str
-    train: str
+    exact_path: Any
+    train: Any
     #: None: parts of `train`.
-    test: str | None
+    test: Any
     folder: Path
     options: FrontierOptions
     reading: Reading
@@ -54,6 +57,7 @@ def run_request(given: FrontierArguments) -> RunRequest:
     _check_labels(given)
     methods = chosen_methods(chosen.methods)
     _refuse_another_folder(given.folder)
+    given = _in_files(given)
     opened = _open_exact(given)
     # From here on rows are read unscaled: `opened` has the scaling, which may also be the model's.
     given = replace(given, reading=replace(given.reading, scale=None))
@@ -88,6 +92,20 @@ def run_request(given: FrontierArguments) -> RunRequest:
         scaling=opened.scaling,
         unlabelled=given.reading.unlabelled,
     )
+
+
+def _in_files(given: FrontierArguments) -> FrontierArguments:
+    """The arguments as paths, since commands read them: of files in the run's folder for objects."""
+    folder, memory, note = given.folder / GIVEN, given.options.memory, given.listener.note
+    exact = model_file(given.exact_path, folder, "exact", note, memory)
+    if is_path(given.train) and (given.test is None or is_path(given.test)):
+        test = None if given.test is None else os.fspath(given.test)
+        return replace(given, exact_path=exact, train=os.fspath(given.train), test=test)
+    carriers = [(exact, open_noted_model(exact, note, memory=memory).model)]
+    reading = with_scaling_of(given.reading, carriers, memory=memory)
+    train = data_file(given.train, folder, "data", reading)
+    test = None if given.test is None else data_file(given.test, folder, "test", reading)
+    return replace(given, exact_path=exact, train=train, test=test)
 
 
 class _OpenedExact(NamedTuple):
@@ -203,7 +221,8 @@ def _exact_measured(given: FrontierArguments, opened: _OpenedExact, sets: RowSet
 def _refuse_another_folder(folder: Path) -> None:
     check_folder(os.fspath(folder))
     known = folder / "inputs.json"
-    if folder.is_dir() and not known.exists() and any(folder.iterdir()):
+    others = (one.name for one in folder.iterdir() if one.name != GIVEN) if folder.is_dir() else iter(())
+    if not known.exists() and any(others):
         raise OptionError(f"'{folder}' is not empty and not from an earlier run; give another `output`")
 
 

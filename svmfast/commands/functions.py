@@ -20,10 +20,10 @@ _LINE = "    {options}\n"
 _INDENT = 4
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _WIDTH = 110
-_DATA = "(n, d) array_like, SciPy sparse matrix, Rows, Dataset or path"
+_DATA = "(n, d) array_like, SciPy sparse matrix, Rows, Dataset, table in memory or path"
 #: Parameters of several functions: type, and what they mean.
 _USUAL = {
-    "reading": ("Reading, optional", "The format of the rows, for data given by a path."),
+    "reading": ("Reading, optional", "The format of a file, and the columns of a table in memory."),
     "threads": (
         "int, optional",
         "Default: the cores this process may use, at most ``OMP_NUM_THREADS``. "
@@ -163,7 +163,10 @@ def _parameters(method: Method) -> Iterator[tuple[inspect.Parameter, list[str]]]
 
 
 def _kind(given: Input) -> str:
-    kind = {"model": "Model or path", "exact model": "KernelExpansion or path"}.get(given.content, _DATA)
+    kind = {
+        "model": "Model, fitted estimator or path",
+        "exact model": "KernelExpansion, fitted estimator or path",
+    }.get(given.content, _DATA)
     if given.many:
         kind += ", or a sequence of paths"
     elif given.content == "rows" and given.flag is not None and given.labels != "ignored":

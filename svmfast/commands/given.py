@@ -1,12 +1,16 @@
 """A model, rows or labels that are given as a path or as an object, one at a time, for every command.
 
+Only :func:`model_of` knows estimators, and only :func:`data_of` knows tables, queries, matrices and arrays.
+
 :func:`with_scaling_of` finds the scaling that applies to all rows: that of the options or of the models.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -39,10 +43,14 @@ def open_noted_model(source: Any, note: Callable[[str], None], *, memory: int = 
 def model_of(
     given: Any, name: str, note: Callable[[str], None], memory: int
 ) -> tuple[Model, LoadedModel | None]:
-    """A model that is given as a path or an object, called `name` in messages, and its file."""
+    """A model given as a path, an object or a fitted estimator, called `name` in messages, and its file."""
     if is_path(given):
         opened = open_noted_model(given, note, memory=memory)
         return opened.model, opened
+    if hasattr(given, "get_params"):
+        from svmfast.importers.estimators import model_of as model_of_estimator
+
+        given = model_of_estimator(given)
     if not hasattr(given, "decision_values"):
         raise WrongTypeError(name, given, MODEL)
     require_memory(given, memory)
@@ -55,6 +63,14 @@ def paths_of(given: Any, *, several: bool) -> Sequence[Any] | None:
         return [given]
     listed = several and isinstance(given, list | tuple) and given
     return given if listed and all(map(is_path, given)) else None
+
+
+def named_models(models: Mapping[str, Any] | Iterable[Any]) -> list[tuple[str, Any]]:
+    """Models with their names: paths have their own, the first object is exact, others have numbers."""
+    if isinstance(models, Mapping):
+        return list(models.items())
+    names = ((f"model {number}" if number else "exact") for number in count())
+    return [(os.fspath(one) if is_path(one) else name, one) for name, one in zip(names, models, strict=False)]
 
 
 def with_scaling_of(
@@ -111,10 +127,12 @@ def _with_names_of(named: Scaling, scaling: Scaling) -> Scaling:
 
 
 def is_table(data: Any) -> bool:
-    """Whether data are named columns, available through Arrow's C interface.
+    """Whether data are named columns: through Arrow's C interface, or those of a query or pyarrow's Dataset.
 
     Without pyarrow a table that NumPy can read is treated as an array.
     """
+    if hasattr(data, "collect_schema") or hasattr(data, "scanner") or hasattr(data, "projected_schema"):
+        return True
     if not (hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")):
         return False
     from importlib.util import find_spec
@@ -129,40 +147,65 @@ def rows_of(
     see: Callable[[Sequence[str]], None] = lambda columns: None,
     see_array: Callable[[int], None] = lambda width: None,
 ) -> Rows:
-    """Data that are in memory as Rows, which `form` makes of an array or a matrix.
+    """Data that are in memory as Rows, without their labels; see :func:`data_of`."""
+    return data_of(data, form, reading, see, see_array)[0]
+
+
+def data_of(
+    data: Any,
+    form: Callable[[Any], Rows] = as_rows,
+    reading: Reading = PLAIN,
+    see: Callable[[Sequence[str]], None] = lambda columns: None,
+    see_array: Callable[[int], None] = lambda width: None,
+    *,
+    labels: Any = None,
+    labelled: bool = False,
+    classes: Any = None,
+) -> tuple[Rows, Any]:
+    """Data that are in memory as Rows, and their labels or None.
 
     Parameters
     ----------
-    data : array_like, SciPy sparse matrix, Rows, Dataset, or an object with ``__arrow_c_stream__``
-        A Series is refused.
+    data : array_like, SciPy sparse matrix, Rows, Dataset, or a table
+        A table is an object with ``__arrow_c_stream__``, a query of polars (LazyFrame), a Dataset or Scanner
+        of pyarrow. It is read as a file is, except that it may lack labels. A Series is refused.
     form : callable
+        Makes Rows of an array or a matrix.
     reading : Reading
-        Its scaling may name the columns of a table that are features; by default all of them are.
+        It, or its scaling, may name the columns of a table; by default all but the label are features.
     see : callable
         Called with the columns of a table that are its features.
     see_array : callable
         Called with the number of columns of an array; matrices, Rows and Datasets may be of any width, since
         values that they do not store are zeros.
+    labels : array_like, optional
+        Labels that are given separately. No column of a table is the label then.
+    labelled : bool
+        Whether labels are used; otherwise those of a table are not read.
+    classes : TrainingClasses, optional
+        Accepts names of classes as the labels of a table; the labels are then provisional.
 
     Raises
     ------
     WrongTypeError
         The data cannot be read as an array of numbers.
+    OptionError
+        Labels are given twice, or the reading is for files or tables, which the data are not.
     """
+    check_in_memory(reading)
     if hasattr(data, "to_frame") and len(getattr(data, "shape", ())) == 1:
         raise WrongTypeError("the data", data, DATA)  # a Series may be a column, or a row in any order
     if is_table(data):
-        from svmfast.formats.tables import from_object
-
-        # Data in memory have no labels, unless the caller gives them separately.
-        dataset = from_object(data, replace(reading, unlabelled=True, label=None, features=None))
-        if dataset.columns is not None:
-            see(dataset.columns)
-        return dataset.rows
+        return _of_table(data, reading, see, labels, labelled, classes)
+    for name in ("label", "features", "exclude"):
+        if getattr(reading, name) is not None:
+            raise OptionError(f"`{name}` names columns of a table, but the data have no named columns")
+    if labels is None and labelled:
+        labels = getattr(data, "labels", None)
     rows = getattr(data, "rows", data)
     encoding = getattr(reading.scale, "encoding", None)
     if encoding is not None and not (isinstance(rows, Rows) or is_sparse(rows)):
-        return rows_of(_as_table(rows, encoding.columns), form, reading, see)
+        return _of_table(_as_table(rows, encoding.columns), reading, see, labels, labelled, classes)
     if isinstance(rows, Rows) and getattr(data, "columns", None) is not None:
         see(data.columns)  # a Dataset of a table
     if not (isinstance(rows, Rows) or is_sparse(rows)):
@@ -174,7 +217,41 @@ def rows_of(
             raise WrongTypeError("the data", data, DATA)
         see_array(dense.shape[-1])
         rows = filled(dense, reading)
-    return form(rows)
+    return form(rows), labels
+
+
+def check_in_memory(reading: Reading) -> None:
+    """Raise OptionError for a reading of files."""
+    for name in ("zero_based", "dense"):
+        if getattr(reading, name):
+            raise OptionError(f"`{name}` is for LIBSVM's text, but the data are in memory")
+
+
+def _of_table(
+    data: Any,
+    reading: Reading,
+    see: Callable[[Sequence[str]], None],
+    labels: Any,
+    labelled: bool,
+    classes: Any,
+) -> tuple[Rows, Any]:
+    from svmfast.formats.table_columns import label_of
+    from svmfast.formats.tables import from_object
+
+    how = reading
+    if labels is not None:
+        if reading.label is not None:
+            raise OptionError("`label` and `labels` exclude each other")
+        how = replace(reading, unlabelled=True)
+    dataset, has_labels = from_object(data, how, labels=labelled, classes=classes)
+    columns = dataset.columns or ()
+    label = label_of(columns, reading)
+    if labels is not None and label in columns and label not in (reading.features or reading.names or ()):
+        raise OptionError(
+            f"`labels` are given, but the data have a column '{label}' too; `exclude` one of them"
+        )
+    see(columns)
+    return dataset.rows, dataset.labels if has_labels and labelled else labels
 
 
 def _as_table(data: Any, names: Sequence[str]) -> Any:

@@ -16,11 +16,10 @@ from typing import Any
 from svmfast.command import QUIET_BUT_REPORT, Verb
 from svmfast.commands import listed
 from svmfast.commands.functions import takes
-from svmfast.errors import WrongTypeError
 from svmfast.options import Bounded, Reading, argument, made
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
-from svmfast.values import InputFile
+from svmfast.values import InputFile, is_path
 
 #: How many names of classes or features the text shows; JSON has all.
 LISTED = 20
@@ -65,22 +64,27 @@ def info(
 
     Parameters
     ----------
-    source : path or Model
-        A LIBSVM model, an svmfast model or LIBSVM data; the kind of a file is recognized by its content.
+    source : path, Model, fitted estimator or data
+        The kind of a file is recognized by its content. Data in memory are as for :func:`svmfast.predict`.
     {options}
 
     Returns
     -------
     Description
     """
-    from svmfast.commands.given import open_noted_model
+    import numpy as np
+
+    from svmfast.commands.given import data_of, model_of, open_noted_model
     from svmfast.evaluation.describe import describe_data, describe_model
 
     memory = made(Bounded, options).memory
-    if hasattr(source, "decision_values"):
-        return Description({"format": "model", **describe_model(source)})
-    if not isinstance(source, str | os.PathLike):
-        raise WrongTypeError("the source", source, "a model, or the path of a model or of data")
+    if hasattr(source, "decision_values") or hasattr(source, "get_params"):
+        model, _ = model_of(source, "the model", Listener().note, memory)
+        return Description({"format": "model", **describe_model(model)})
+    if not is_path(source):
+        rows, labels = data_of(source, reading=reading or Reading(), labelled=True)
+        found = describe_data([(rows, np.full(len(rows), np.nan) if labels is None else labels)])
+        return Description({"format": "data", **found})
     from svmfast.formats.data import read_through
     from svmfast.formats.detect import detect
     from svmfast.formats.source import open_source

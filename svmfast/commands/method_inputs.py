@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmfast.commands.data_check import DataCheck
-from svmfast.commands.given import DATA, checked_labels, model_of, paths_of, rows_of, with_scaling_of
+from svmfast.commands.given import DATA, checked_labels, data_of, model_of, paths_of, with_scaling_of
 from svmfast.commands.training import TrainingNames, with_means
 from svmfast.display import named_labels
 from svmfast.errors import (
@@ -71,7 +71,7 @@ def opened_inputs(
         for spec in (one for one in method.inputs if one.content == "rows"):
             trains = spec.required and method.group == "train"
             if trains and names.keeps and reading.missing == "mean" and not getattr(options, "dask", None):
-                reading = with_means(reading, given.get(spec.name), setting.threads)
+                reading = with_means(reading, given.get(spec.name), setting.threads, labels)
             reader = replace(reader, check=replace(reader.check, reading=reading), trains=trains)
             own, labels = (None, labels) if spec.labels == "ignored" else (labels, None)
             inputs[spec.name] = one = reader.read(given.get(spec.name), own, spec)
@@ -203,10 +203,7 @@ class _Reader:
             )
         name = f"`{spec.name}`"
         form = with_zeros if self._precomputed else as_rows
-        rows = rows_of(
-            given, form, self.check.reading, partial(self.see, name, in_memory=True), self.check.array
-        )
-        values = self._labels(given, rows, labels, spec)
+        rows, values = self._rows(given, labels, spec, name, form)
         self.check.width(name, rows)
         self.check.scale(name, rows)
         sample = None if spec.most is None else self._sample(spec)
@@ -260,8 +257,7 @@ class _Reader:
             self.stack.enter_context(files.naming_lines())
             name = files.name
         else:
-            rows = rows_of(given, reading=self.check.reading, see=partial(self.see, name, in_memory=True))
-            values = self._labels(given, rows, labels, spec)
+            rows, values = self._rows(given, labels, spec, name, as_rows)
             assert values is not None, "they are needed"
             if self.check.reading.scale is not None:
                 values = self.check.reading.scale.apply_labels(values)
@@ -308,16 +304,20 @@ class _Reader:
                 self.setting.progress(stream.bytes_read, stream.bytes_total, "read")
         files.add(path, spool.n_rows - before, stream.notes, first_line)
 
-    def _labels(self, given: Any, rows: Rows, labels: ArrayLike | None, spec: Input) -> FloatArray | None:
-        """The labels of rows in memory as numbers, provisional ones of names."""
-        labels = getattr(given, "labels", None) if labels is None else labels
+    def _rows(
+        self, given: Any, labels: ArrayLike | None, spec: Input, name: str, form: Callable[[Any], Rows]
+    ) -> tuple[Rows, FloatArray | None]:
+        """Rows in memory, and their labels as numbers, provisional ones of names."""
+        see, used = partial(self.see, name, in_memory=True), spec.labels != "ignored"
+        how: dict[str, Any] = {"labels": labels, "labelled": used, "classes": self._classes}
+        rows, labels = data_of(given, form, self.check.reading, see, self.check.array, **how)
         if labels is None and spec.labels == "needed":
             raise OptionError("`labels` are missing: pass them with the data, or pass a Dataset")
-        if labels is None or spec.labels == "ignored":
-            return None
+        if labels is None or not used:
+            return rows, None
         if self._classes is not None:
             labels = self.names.labels(labels)
-        return checked_labels(rows, labels, self.check.reading.class_names)
+        return rows, checked_labels(rows, labels, self.check.reading.class_names)
 
     def _used(self, labels: FloatArray, spec: Input) -> FloatArray | None:
         """The labels of a file, if it has any and the run uses them."""

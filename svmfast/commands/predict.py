@@ -43,11 +43,8 @@ from svmfast.options import Bounded, Reading, argument, list_of_files, made, on_
 from svmfast.values import Choice, InputFile, ModelFile, Names, OnOff, OutputFile, Real, Switch, Text, is_path
 
 if TYPE_CHECKING:
-    import os
-
     from svmfast.commands.predictor import Predictor
     from svmfast.models.answer import Answer
-    from svmfast.models.base import Model
     from svmfast.models.requirements import Columns
 
 #: Appended to an input's name.
@@ -192,7 +189,7 @@ class ManyOptions:
 
 @takes(AnswerOptions)
 def predict(
-    model: Model | str | os.PathLike[str],
+    model: Any,
     data: Any,
     *,
     threads: int | None = None,
@@ -204,11 +201,12 @@ def predict(
 
     Parameters
     ----------
-    model : Model or path
+    model : Model, fitted estimator or path
         A model of any kind.
-    data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset, DataFrame or path
-        Column 0 is LIBSVM's index 1. A DataFrame is any object with ``__arrow_c_stream__`` (pandas, polars,
-        pyarrow, DuckDB); its features are the columns that the model names, or else all columns in order.
+    data : (n, d) array_like, SciPy sparse matrix, Rows, Dataset, table in memory or path
+        Column 0 is LIBSVM's index 1. A table is any object with ``__arrow_c_stream__`` (pandas, polars,
+        pyarrow, DuckDB), a LazyFrame of polars, or a Dataset of pyarrow. Its features are the columns that
+        the model names, or else all columns but the label, in order.
         An array has a column for each of the model's features: other numbers raise ArrayWidthError, a
         ValueError. Where a model has neither names nor a scaling by offset and factor, further columns count
         as in LIBSVM and cause a warning. Sparse matrices and Rows may have any width, since values that they
@@ -240,10 +238,8 @@ def predict(
     from svmfast.commands.predictor import Predictor
 
     predictor = Predictor(model, scale=scale, **vars(made(AnswerOptions, options)))
-    if is_path(data):
-        found = predictor.answer_file(data, reading=reading, threads=threads)
-    else:
-        found = predictor.answer(data, threads=threads)
+    answer = predictor.answer_file if is_path(data) else predictor.answer
+    found = answer(data, reading=reading, threads=threads)
     heard = predictor.listener
     if not heard.notes and not heard.warnings:
         return found

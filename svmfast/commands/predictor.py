@@ -6,6 +6,7 @@ import io
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,7 @@ class Predictor:
 
     Parameters
     ----------
-    model : Model or path
+    model : Model, fitted estimator or path
         A model of any kind.
     {options}
     scale : Scaling or path, optional
@@ -77,7 +78,7 @@ class Predictor:
 
     def __init__(
         self,
-        model: Model | str | os.PathLike[str],
+        model: Any,
         *,
         listener: Listener | None = None,
         scale: Any = None,
@@ -119,7 +120,7 @@ class Predictor:
         if tolerance is not None and not self._options.certify and self.exact is None and not rounds:
             raise OptionError("`tolerance` needs `certify`, `exact` or a LIBSVM regression model")
 
-    def answer(self, data: Any, *, threads: int | None = None) -> Answer:
+    def answer(self, data: Any, *, reading: Reading | None = None, threads: int | None = None) -> Answer:
         """The answer for rows in memory, which are scaled first if the model has a scaling.
 
         Parameters
@@ -129,14 +130,17 @@ class Predictor:
             label of a single row takes tens of microseconds, as an array or a list some more, as a
             DataFrame milliseconds (docs/python.md). The values of an array are in the order of
             `feature_names`.
+        reading : Reading, optional
+            Names the columns of a table, and says how missing values are read.
         threads : int, optional
             Default: the cores this process may use, at most ``OMP_NUM_THREADS``.
         """
         if isinstance(data, Rows):
             rows = data
         else:
-            check = self._data_check(self._reading)
-            rows = rows_of(data, reading=self._reading, see=self.see, see_array=check.array)
+            how = self._how(reading)
+            check = self._data_check(how)
+            rows = rows_of(data, reading=how, see=partial(self.see, reading=how), see_array=check.array)
         return self._answer(self._whole, rows, threads)
 
     def answer_file(
@@ -151,7 +155,7 @@ class Predictor:
         from svmfast.formats.dataset import naming_file
 
         names = None if self.scaling is None else self.scaling.only_names()
-        how = replace(reading or Reading(), scale=names)
+        how = replace(self._how(reading), scale=names)
         dataset = read_data(data, how, threads=thread_count(threads))
         check = self._data_check(how)
         check.columns(dataset.path, dataset.columns)
@@ -159,12 +163,20 @@ class Predictor:
         with naming_file(dataset.path):
             return self._answer(self._whole, dataset.rows, threads)
 
+    def _how(self, reading: Reading | None) -> Reading:
+        """The reading of rows, with the scaling of the predictor."""
+        if reading is None:
+            return self._reading
+        if reading.scale is not None:
+            raise OptionError("`scale` is a property of the Predictor; give it when that is made")
+        return replace(reading, scale=self.scaling)
+
     def _data_check(self, reading: Reading) -> DataCheck:
         return DataCheck(self.model, reading, self.listener, self.column_order)
 
-    def see(self, columns: Sequence[str]) -> None:
+    def see(self, columns: Sequence[str], reading: Reading | None = None) -> None:
         """Judge the columns of a DataFrame that are features, their order and how many, before its rows."""
-        check = self._data_check(self._reading)
+        check = self._data_check(reading or self._reading)
         check.columns(IN_MEMORY, columns, in_memory=True)
         check.width(IN_MEMORY, Rows.empty(len(columns)), columns)
 
@@ -241,10 +253,7 @@ class Predictor:
         DataFormatError
             The file cannot be read; the output is unchanged.
         """
-        reading, cores = reading or Reading(), thread_count(threads)
-        if reading.scale is not None:
-            raise OptionError("`scale` is a property of the Predictor; give it when that is made")
-        reading = replace(reading, scale=self.scaling)
+        reading, cores = self._how(reading), thread_count(threads)
         self.output.check(os.fspath(output), keep)
         with _opened(data, reading, cores, keep, self._options.on_null != "refuse") as stream:
             return self._predict(stream, os.fspath(output), reading, cores, keep, on_start)

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from svmfast.command import QUIET_BUT_REPORT, Verb
@@ -21,7 +23,7 @@ from svmfast.errors import OptionError
 from svmfast.options import Bounded, Reading, argument, made, option
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
-from svmfast.values import InputFile, OutputFile, Pair, Real
+from svmfast.values import InputFile, OutputFile, Pair, Real, is_path
 
 if TYPE_CHECKING:
     from svmfast.commands.scaled_text import ScaleReport
@@ -61,7 +63,7 @@ class ScaleOptions(Bounded):
 
 @takes(ScaleOptions)
 def scale(
-    data: str | os.PathLike[str],
+    data: Any,
     output: str | os.PathLike[str] = "-",
     *,
     reading: Reading | None = None,
@@ -69,13 +71,15 @@ def scale(
     listener: Listener | None = None,
     **options: Any,
 ) -> ScaleReport:
-    """Scale the columns of a file as svm-scale does, with the same bytes as output, in bounded memory.
+    """Scale the columns of data as svm-scale does, with the same bytes as output, in bounded memory.
 
     Parameters
     ----------
-    data, output : path
-        ``-`` stands for standard input and standard output. Without `restore` the data are read twice, so
-        that they cannot come from a pipe.
+    data : path, or rows in memory
+        A pair of rows and labels, too. Without `restore` the data are read twice: those of a pipe are
+        refused, and those in memory kept in a temporary file.
+    output : path
+        ``-`` stands for standard input and standard output, here and for `data`.
     {options}
 
     Returns
@@ -102,7 +106,14 @@ def scale(
     if asked.labels is not None and reading.unlabelled:
         raise OptionError("`labels` and `unlabelled` exclude each other")
     check_text(output, "scaled rows")
-    return scaled(os.fspath(data), output, asked, reading, thread_count(threads), listener)
+    cores = thread_count(threads)
+    if is_path(data):
+        return scaled(os.fspath(data), output, asked, reading, cores, listener)
+    from svmfast.commands.given_files import data_file
+
+    with TemporaryDirectory(prefix="svmfast-") as folder:
+        place = data_file(data, Path(folder), "data", reading)
+        return scaled(place, output, asked, reading, cores, listener)
 
 
 def run(front: Any, data: str, output: str, **options: Any) -> None:

@@ -128,7 +128,7 @@ def _counts(data: GivenRows | GivenStream) -> dict[int, int]:
     return found
 
 
-def with_means(reading: Reading, given: Any, threads: int) -> Reading:
+def with_means(reading: Reading, given: Any, threads: int, labels: Any = None) -> Reading:
     """Return `reading` with a scaling that has the means of the rows, which are read once for them.
 
     Refuse a pipe, LIBSVM's text, a sparse matrix, and a column without a finite mean.
@@ -150,7 +150,11 @@ def with_means(reading: Reading, given: Any, threads: int) -> Reading:
     elif is_table(given):
         from svmfast.formats.tables import opened_object
 
-        columns, batches = opened_object(given, replace(plain, unlabelled=True, label=None, features=None))
+        if hasattr(given, "read_next_batch"):
+            raise OptionError("`missing`: means need a first pass over the rows, and a reader has one")
+        if labels is not None:
+            plain = replace(plain, unlabelled=True)
+        columns, batches = opened_object(given, plain, labels=False)
         means, names = columns.means(batches), columns.features
     else:
         means = _of_array(given)

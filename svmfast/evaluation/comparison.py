@@ -35,7 +35,7 @@ class Comparison(Figures):
     def title(self) -> str:
         """One line that describes the rows."""
         threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
-        about = f"{self.data_path}: {self.rows:,} rows, {self.features:,} features; {threads}"
+        about = f"{self.data_path or 'the data'}: {self.rows:,} rows, {self.features:,} features; {threads}"
         # The wall clock's times varied too much, see evaluation/timing.
         return about + "; speed-ups of processor time" * any(row.speed.processor for row in self.models)
 

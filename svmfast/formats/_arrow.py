@@ -72,7 +72,8 @@ def words_of(array: Any) -> tuple[list[Any], NDArray[np.int64]]:
     if not types.is_dictionary(array.type):
         array = (array.cast("string") if types.is_null(array.type) else array).dictionary_encode()
     used, places = np.unique(np.asarray(array.indices.cast("int64").fill_null(-1)), return_inverse=True)
-    found = array.dictionary.take(pyarrow().array(used[used >= 0])).to_pylist()
+    # pyarrow takes no elements of a string_view, which polars hands over.
+    found = array.dictionary.cast("large_string").take(pyarrow().array(used[used >= 0])).to_pylist()
     return [None] * int((used < 0).sum()) + found, places
 
 

@@ -108,6 +108,10 @@ def model_bytes(model: Model) -> bytes:
 
 
 def _model_pieces(model: Model) -> Iterable[bytes]:
+    if hasattr(model, "get_params"):
+        from svmfast.importers.estimators import model_of
+
+        model = model_of(model)
     if not isinstance(model, Model):
         raise WrongTypeError("the model", model, "a model")
     return [container_bytes(model)] if model.expansion is None else libsvm_model_pieces(model.expansion)
@@ -118,7 +122,7 @@ def save_model(model: Model, path: str | os.PathLike[str]) -> int:
 
     Parameters
     ----------
-    model : Model
+    model : Model or fitted estimator
     path : str or path
         ``-`` is standard output. A file whose name ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst`` is
         compressed.

@@ -290,7 +290,7 @@ def read_svmlight(
 
 
 def write_svmlight(
-    file: str | os.PathLike[str] | Writer, rows: Rows, labels: ArrayLike, *, zero_based: bool = False
+    file: str | os.PathLike[str] | Writer, rows: Rows, labels: ArrayLike | None, *, zero_based: bool = False
 ) -> None:
     """Write LIBSVM data text; every number is the shortest decimal that reads back as the same float64.
 
@@ -302,7 +302,7 @@ def write_svmlight(
     rows : Rows
         Stored zeros are written.
     labels : (n,) array_like
-        Finite numbers.
+        Finite numbers; None writes rows without labels.
     zero_based : bool
         Number the columns from 0 instead of from 1.
 
@@ -313,9 +313,14 @@ def write_svmlight(
     WriteError
         The path cannot be written.
     """
-    marks = np.ascontiguousarray(labels, dtype=np.float64)
-    if marks.shape != (len(rows),):
-        raise OptionError(f"{len(rows)} rows need as many labels, got an array of shape {marks.shape}")
+    if labels is None:
+        marks = np.empty((0, len(rows)))
+    else:
+        marks = np.ascontiguousarray(labels, dtype=np.float64)[np.newaxis]
+        if marks.shape != (1, len(rows)):
+            raise OptionError(
+                f"{len(rows)} rows need as many labels, got an array of shape {marks.shape[1:]}"
+            )
     if not (np.isfinite(marks).all() and np.isfinite(rows.values).all()):
         raise OptionError("labels and values must be finite to be written")
     if isinstance(file, (str, os.PathLike)):
@@ -331,6 +336,6 @@ def _write(output: Writer, rows: Rows, labels: FloatArray, zero_based: bool) -> 
         last = int(np.searchsorted(indptr, indptr[first] + _WRITE_ENTRIES, side="right")) - 1
         last = min(max(last, first + 1), first + _WRITE_ENTRIES, len(rows))
         part = rows[first:last]
-        arrays = labels[np.newaxis, first:last], part.indptr, part.indices, part.values
+        arrays = labels[:, first:last], part.indptr, part.indices, part.values
         output.write(write_rows(*arrays, 0 if zero_based else 1, 0))
         first = last

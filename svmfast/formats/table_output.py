@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from svmfast.errors import OptionError, TableError
+from svmfast.foreign import foreign
 from svmfast.formats._arrow import pyarrow
 from svmfast.formats.json_lines import JsonWriter
+from svmfast.formats.tables import schema_and_batches
 from svmfast.formats.target import Writer
-from svmfast.rows import BoolArray, IntArray
+from svmfast.rows import BoolArray, IntArray, as_array
 
 #: Rows per row group or record batch. Independent of the input's blocks, so equal rows give identical bytes.
 GROUP_ROWS = 1 << 17
@@ -108,6 +111,24 @@ class TableOutput:
         return csv.CSVWriter(
             self._sink, schema, write_options=csv.WriteOptions(delimiter=separator, quoting_style="needed")
         )
+
+
+def write_stream(data: Any, out: Writer, labels: tuple[str, Any] | None = None) -> None:
+    """Write a table in memory as an Arrow stream, with the column of `labels` (name, values) if given."""
+    pa = pyarrow()
+    with foreign("the data", "cannot be written as a table", "expected named columns", TableError):
+        schema, batches_of = schema_and_batches(data)
+        batches = batches_of(list(schema.names))
+        if labels is not None:
+            name, values = labels
+            if name in schema.names:
+                raise OptionError(f"labels are given, and the data have a column '{name}' too")
+            column = pa.array(as_array(values, "`labels`").tolist())
+            table = pa.Table.from_batches(batches, schema).append_column(name, column)
+            schema, batches = table.schema, iter(table.to_batches())
+        with pa.ipc.new_stream(pa.PythonFile(_Sink(out), mode="w"), schema) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
 
 
 class _Sink(io.RawIOBase):

@@ -9,7 +9,8 @@ import contextlib
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import IO, Any
 
@@ -313,24 +314,29 @@ class _Unpacked(io.RawIOBase):
 _IN_MEMORY = "the data"
 
 
-def opened_object(data: Any, reading: Reading) -> tuple[TableColumns, Iterator[Any]]:
-    """The columns and the batches of an object with Arrow's C interface."""
+def opened_object(
+    data: Any, reading: Reading, *, labels: bool = True, classes: TrainingClasses | None = None
+) -> tuple[TableColumns, Iterator[Any]]:
+    """The columns and the batches of a table in memory, or of a query or Dataset, whose columns are chosen.
+
+    The label may be missing, unless the reading names its column; `labels` and `classes` as for
+    :class:`TableColumns`.
+    """
     name = _IN_MEMORY
 
     def wrong(path: str, line: None, what: str, token: None, expected: str) -> WrongTypeError:
         return WrongTypeError(path, data, f"a table of named columns{what}")
 
     reading_it = partial(foreign, name, "", "", wrong)
-    pa = pyarrow()
     with reading_it():
-        if hasattr(data, "__arrow_c_stream__"):
-            reader = pa.RecordBatchReader.from_stream(data)
-            schema, batches = reader.schema, iter(reader)
-        else:
-            batch = pa.record_batch(data)
-            schema, batches = batch.schema, iter([batch])
+        schema, batches_of = schema_and_batches(data)
         index = pandas_index(schema)
-    columns = TableColumns(schema, name, reading, reading.names, left_out=index)
+    if reading.label is None and label_of(schema.names, reading) not in schema.names:
+        reading = replace(reading, unlabelled=True)
+    how: dict[str, Any] = {"left_out": index, "labels": labels, "classes": classes}
+    columns = TableColumns(schema, name, reading, reading.names, **how)
+    with reading_it():
+        batches = batches_of(list(columns.read))
 
     def following() -> Any:
         with reading_it():
@@ -340,11 +346,35 @@ def opened_object(data: Any, reading: Reading) -> tuple[TableColumns, Iterator[A
     return columns, iter(following, None)
 
 
-def from_object(data: Any, reading: Reading) -> Dataset:
-    """The rows of an object with Arrow's C interface; numeric columns are not copied in between."""
-    columns, batches = opened_object(data, reading)
+def schema_and_batches(data: Any) -> tuple[Any, Callable[[list[str]], Iterator[Any]]]:
+    """The schema of a table in memory, and its batches, with at least the named columns."""
+    pa = pyarrow()
+    if hasattr(data, "__arrow_c_stream__"):
+        reader = pa.RecordBatchReader.from_stream(data)
+        return reader.schema, lambda names: iter(reader)
+    if hasattr(data, "collect_schema"):  # a query of polars
+        empty = pa.RecordBatchReader.from_stream(data.head(0).collect())
+        return empty.schema, lambda names: iter(
+            pa.RecordBatchReader.from_stream(data.select(names).collect())
+        )
+    if hasattr(data, "scanner"):  # a Dataset of pyarrow
+        return data.schema, lambda names: iter(data.scanner(columns=names).to_reader())
+    if hasattr(data, "projected_schema"):  # its Scanner
+        return data.projected_schema, lambda names: iter(data.to_reader())
+    batch = pa.record_batch(data)
+    return batch.schema, lambda names: iter([batch])
+
+
+def from_object(
+    data: Any, reading: Reading, *, labels: bool = True, classes: TrainingClasses | None = None
+) -> tuple[Dataset, bool]:
+    """The rows of an object, see :func:`opened_object`, and whether they have labels.
+
+    Numeric columns are not copied in between.
+    """
+    columns, batches = opened_object(data, reading, labels=labels, classes=classes)
     nothing = Rows.empty(len(columns.features))
     blocks = [Dataset(nothing, np.zeros(0), _IN_MEMORY, 0, Notes(), columns=columns.features)]
     for batch in batches:
         blocks.append(columns.dataset(batch, sum(map(len, blocks))))
-    return as_one_dataset(blocks)
+    return as_one_dataset(blocks), columns.label is not None

@@ -80,7 +80,8 @@ class RunFolder:
 
     @property
     def _wanted(self) -> dict[str, Any]:
-        return {"layout": LAYOUT, **self.identity}
+        found: dict[str, Any] = plain({"layout": LAYOUT, **self.identity})  # as it is read back
+        return found
 
     @property
     def models(self) -> Path:

@@ -87,7 +87,7 @@ class ScalingFile(InputFile):
 
 
 class ModelFile(InputFile):
-    """A model; in Python also the model itself."""
+    """A model; in Python also the model itself, or a fitted estimator."""
 
     name = "MODEL"
     type_expected = "a model, or the path of one"
@@ -96,7 +96,7 @@ class ModelFile(InputFile):
         super().__init__("model")
 
     def has_type(self, value: Any) -> bool:
-        return super().has_type(value) or hasattr(value, "decision_values")
+        return super().has_type(value) or hasattr(value, "decision_values") or hasattr(value, "get_params")
 
     def accept(self, value: Any) -> Any:
         return value

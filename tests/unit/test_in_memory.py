@@ -1,0 +1,166 @@
+"""Objects in place of files: fitted estimators as models, tables in memory with `reading=` as data."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas
+import polars
+import pyarrow as pa
+import pytest
+from nightly import nightly_but
+from pyarrow import dataset
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+import svmfast
+from svmfast.errors import OptionError, TableError, WrongTypeError
+from svmfast.formats.model_files import model_bytes
+from svmfast.options import Reading
+
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(300, 4))
+TRUTH = np.where((X**2).sum(axis=1) > 3.5, "out", "in")
+FRAME = pandas.DataFrame(X, columns=[*"abcd"]).assign(day="monday", kind=TRUTH)[
+    [*"a", "day", *"bc", "kind", "d"]
+]
+READING = Reading(label="kind", exclude=("day",))
+WORDS = {"label": "kind", "exclude": ("day",)}
+TABLE = pa.Table.from_pandas(FRAME, preserve_index=False)
+ESTIMATOR = make_pipeline(StandardScaler(), SVC(C=2, gamma=0.3)).fit(FRAME[[*"abcd"]], TRUTH)
+EXACT = svmfast.from_sklearn(ESTIMATOR)
+SMALL = svmfast.compress(EXACT, sv=40).model
+#: How rows are given, from the path of a Parquet file of them.
+KINDS = {
+    "pandas": lambda path: FRAME,
+    "polars": lambda path: polars.from_arrow(TABLE),
+    "query": lambda path: polars.scan_parquet(path).filter(polars.col("a") < 9),
+    "arrow": lambda path: TABLE,
+    "batch": lambda path: TABLE.combine_chunks().to_batches()[0],
+    "reader": lambda path: TABLE.to_reader(150),
+    "dataset": lambda path: dataset.dataset(path),
+    "scanner": lambda path: dataset.dataset(path).scanner(batch_size=99),
+}
+
+
+def shown(report):
+    """The figures of a report that neither time nor the name of the data changes."""
+    return {
+        name: one for name, one in report.to_dict().items() if name not in ("data", "path", "of", "rows of")
+    }
+
+
+def labels_differ(found):
+    return [one.labels_differing for one in found.models], [one.accuracy for one in found.models]
+
+
+def scaled(rows):
+    assert svmfast.scale(rows, "out", reading=READING).rows == 300
+    return Path("out").read_bytes()
+
+
+def exported(rows):
+    found = svmfast.export(EXACT, "c", test=rows, reading=READING).report.accuracy
+    return found.rows, found.labels_differing, found.max_abs_error
+
+
+#: What a function makes of rows.
+FUNCTIONS = {
+    "predict": lambda rows: svmfast.predict(EXACT, rows, reading=READING).decisions.tobytes(),
+    "compare": lambda rows: labels_differ(
+        svmfast.compare([ESTIMATOR, SMALL], rows, reading=READING, repeats=1)
+    ),
+    "bound_check": lambda rows: shown(svmfast.bound_check(rows, model=EXACT, reading=READING)),
+    "info": lambda rows: shown(svmfast.info(rows, reading=Reading(label="a", exclude=("day", "kind")))),
+    "export": exported,
+    "scale": scaled,
+    **{
+        name: lambda rows, call=call: model_bytes(call(rows, **WORDS).model)
+        for name, call in {
+            "approximate": lambda rows, **how: svmfast.approximate(EXACT, rows, force=True, order=2, **how),
+            "compress": lambda rows, **how: svmfast.compress(EXACT, data=rows, sv=20, **how),
+            "cascade": lambda rows, **how: svmfast.cascade(
+                SMALL, EXACT, rows, max_diff=0.02, force=True, **how
+            ),
+            "dcpred": lambda rows, **how: svmfast.dcpred(rows, exact=EXACT, **how),
+            "linear": svmfast.linear,
+            "budget_train": lambda rows, **how: svmfast.budget_train(rows, budget=20, **how),
+            "meka": lambda rows, **how: svmfast.meka(rows, task="svc", **how),
+            "train": svmfast.train,
+        }.items()
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def rows_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("rows") / "rows.parquet"
+    FRAME.to_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_rows_in_memory_are_those_of_a_file(name, rows_file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    expected = FUNCTIONS[name](rows_file)
+    few = name not in ("predict", "linear", "scale")
+    for kind, given in KINDS.items() if not few else [(kind, KINDS[kind]) for kind in ("query", "dataset")]:
+        assert FUNCTIONS[name](given(rows_file)) == expected, kind
+
+
+def made_by_frontier(folder, exact, data, **options):
+    options |= {"methods": "linear", "output": folder, "time_limit": 10}
+    found = svmfast.frontier(exact, data, **options)
+    return found, {one.name: one.read_bytes() for one in (folder / "models").iterdir()}
+
+
+@pytest.mark.parametrize("kind", nightly_but(["query"], KINDS))
+def test_frontier_takes_objects(kind, rows_file, tmp_path):
+    svmfast.save_model(ESTIMATOR, tmp_path / "exact.model")
+    _, expected = made_by_frontier(tmp_path / "files", tmp_path / "exact.model", rows_file, **WORDS)
+    folder = tmp_path / "objects"
+    for _ in range(2):  # the second run continues the first one
+        found, models = made_by_frontier(folder, ESTIMATOR, KINDS[kind](rows_file), **WORDS)
+    assert models == expected
+    assert len(list((folder / "given").iterdir())) == 2
+    report = json.loads((folder / "report.json").read_text())
+    assert Path(report["exact"]).read_bytes() == (tmp_path / "exact.model").read_bytes()
+    pairs = [(X[:150], TRUTH[:150]), (FRAME[[*"abcd"]][150:], TRUTH[150:])]
+    found, _ = made_by_frontier(tmp_path / "pairs", EXACT, pairs[0], test=pairs[1])
+    assert found.report.origin.trained_rows == found.report.origin.choosing_rows * 2 == 150
+
+
+def test_a_query_and_a_dataset_read_only_the_columns_that_are_used(tmp_path):
+    wide = FRAME.assign(broken=[[1]] * 300)
+    wide.to_parquet(tmp_path / "wide.parquet")
+    named = Reading(label="kind", features=tuple("abcd"))
+    for given in (polars.from_pandas(wide).lazy(), dataset.dataset(tmp_path / "wide.parquet")):
+        found = svmfast.predict(EXACT, given, reading=named)
+        assert np.array_equal(found.names, ESTIMATOR.predict(FRAME[[*"abcd"]]))
+
+
+REFUSED = [
+    (
+        lambda: svmfast.linear(FRAME.assign(label=1), TRUTH, exclude=("day", "kind")),
+        "have a column 'label' too",
+    ),
+    (lambda: svmfast.linear(FRAME, TRUTH, label="kind"), "^`label` and `labels` exclude each other"),
+    (lambda: svmfast.linear(X, TRUTH, features=("a",)), "^`features` names columns of a table"),
+    (lambda: svmfast.predict(EXACT, X, reading=Reading(dense=True)), "^`dense` is for LIBSVM's text"),
+    (lambda: svmfast.train(FRAME, **WORDS | {"label": "sort"}), "^the data: there is no column 'sort'"),
+    (lambda: svmfast.train(TABLE.to_reader(), missing="mean", **WORDS), "a reader has one$"),
+    (lambda: svmfast.frontier(EXACT, X), "^`data` needs labels"),
+    (lambda: svmfast.predict(EXACT, polars.scan_parquet("none.parquet")), "^the data is a LazyFrame; .*none"),
+    (lambda: svmfast.predict(SVC(), X), "is not fitted"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED)
+def test_refusals(call, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        (OptionError, TableError, WrongTypeError, svmfast.SvmfastError), match=message
+    ) as caught:
+        call()
+    assert "\n" not in str(caught.value)
