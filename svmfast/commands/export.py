@@ -85,6 +85,13 @@ class ExportOptions(Bounded):
         "label is still the vote's.",
         "-b",
     )
+    opset: int | None = option(
+        None,
+        Whole(1),
+        "onnx: the version of ONNX's operators, for a runtime that does not know the usual one.",
+        metavar="N",
+        shown="17",
+    )
     max_flash: int | None = option(
         None,
         Bytes(),
@@ -160,6 +167,7 @@ def _check_options(to: str, options: ExportOptions, *, ranges: bool) -> None:
             "max_flash": options.max_flash is not None,
             "data": options.data is not None,
         },
+        "onnx": {"opset": options.opset is not None},
         "libsvm": {"ranges": ranges},
     }
     for language, given in asked.items():

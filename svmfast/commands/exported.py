@@ -82,7 +82,7 @@ def exported(
     origin = {"exported by": f"svmfast {__version__}", "model": identity_of(given), **known}
     names = () if given.scaling is None else given.scaling.feature_names or ()
     names = names if len(names) == computation.n_features else ()  # of all features, or none
-    settings = Settings(chosen.prefix, dtype, origin, found, checked, names, chosen.probability)
+    settings = Settings(chosen.prefix, dtype, origin, found, checked, names, chosen.probability, chosen.opset)
     content, flash = language.write(computation, settings)
     if limit is not None and flash > limit:
         raise NegativeAnswerError(

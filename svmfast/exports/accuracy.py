@@ -75,6 +75,8 @@ class Settings:
     feature_names: tuple[str, ...] = ()
     #: Whether the file computes probabilities.
     probability: bool = False
+    #: Of ONNX's operators; None is the usual version.
+    opset: int | None = None
 
     def measured(self) -> str:
         """Describe the precision of the file and its accuracy."""

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from svmfast import __version__
 from svmfast.display import shown
 from svmfast.errors import UnsupportedError
 from svmfast.exports.accuracy import Settings
 from svmfast.exports.computation import Computation
 from svmfast.exports.onnx_cells import CellTables, cell_values
-from svmfast.exports.onnx_graph import IR_VERSION, OPSET, Graph, Value
+from svmfast.exports.onnx_graph import OPSET, Graph, Value, checked_opset
 from svmfast.exports.onnx_probabilities import probabilities
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import FloatArray, IntArray, Rows
 
 #: Number of rows per batch, because memory grows with rows times vectors.
 _BATCH = 1024
@@ -22,10 +23,14 @@ _BATCH = 1024
 
 def write(computation: Computation, settings: Settings) -> tuple[bytes, None]:
     """Write the ONNX file; it has no tables to count."""
-    model = model_of(computation, settings.dtype, probability=settings.probability)
+    opset = settings.opset or OPSET
+    model = model_of(computation, settings.dtype, probability=settings.probability, opset=opset)
     about: dict[str, str] = {**settings.origin, "measured": settings.measured()}
     if settings.feature_names:
         about["feature_names"] = json.dumps(settings.feature_names)
+    if not computation.head.is_regression:
+        labels = _labels(computation).tolist()
+        about["classes"] = json.dumps(computation.class_names or labels)
     for key, value in about.items():
         entry = model.metadata_props.add()
         entry.key, entry.value = shown(key), shown(value)
@@ -53,7 +58,9 @@ def evaluate(computation: Computation, rows: Rows, dtype: Any) -> FloatArray:
     return out
 
 
-def model_of(computation: Computation, dtype: np.dtype[Any], *, probability: bool = False) -> Any:
+def model_of(
+    computation: Computation, dtype: np.dtype[Any], *, probability: bool = False, opset: int = OPSET
+) -> Any:
     """Make the ONNX ModelProto of a computation, with `probability` also of the probabilities."""
     try:
         from onnx import TensorProto, helper
@@ -61,7 +68,7 @@ def model_of(computation: Computation, dtype: np.dtype[Any], *, probability: boo
         raise UnsupportedError(
             "writing ONNX needs onnx, which is not installed", "pip install 'svmfast[onnx]'"
         ) from error
-    graph, head = Graph(dtype), computation.head
+    graph, head = Graph(dtype, opset=checked_opset(opset)), computation.head
     real = TensorProto.FLOAT if dtype == np.float32 else TensorProto.DOUBLE
     inputs = [helper.make_tensor_value_info("X", real, [None, computation.n_features])]
     named = add_computation(graph, computation, Value(graph, "X"))
@@ -78,8 +85,10 @@ def model_of(computation: Computation, dtype: np.dtype[Any], *, probability: boo
         graph.nodes.append(helper.make_node("Identity", [found.name], [name]))
         outputs.append(helper.make_tensor_value_info(name, *kinds[name]))
     body = helper.make_graph(graph.nodes, "svmfast", inputs, outputs, graph.used_constants())
-    opset = [helper.make_opsetid("", OPSET)]
-    return helper.make_model(body, opset_imports=opset, producer_name="svmfast", ir_version=IR_VERSION)
+    opsets = [helper.make_opsetid("", opset)]
+    about: dict[str, Any] = {"producer_name": "svmfast", "producer_version": __version__}
+    about["ir_version"] = helper.find_min_ir_version_for(opsets)
+    return helper.make_model(body, opset_imports=opsets, **about)
 
 
 def add_computation(graph: Graph, computation: Computation, x: Value) -> dict[str, Value]:
@@ -166,12 +175,18 @@ def _every_cell(graph: Graph, computation: Computation, z: Value, rest: Value | 
     return graph.loop("cell", count, start, p, step)
 
 
+def _labels(computation: Computation) -> IntArray:
+    """The labels of the model, those of one-class for inliers and outliers."""
+    labels = computation.head.labels
+    return (np.array([1, -1]) if labels is None else labels).astype(np.int64)
+
+
 def _answers(graph: Graph, computation: Computation, decisions: Value) -> dict[str, Value]:
     head = computation.head
     if head.is_regression:
         return {"variable": decisions}
-    labels = np.array([1, -1]) if head.labels is None else head.labels.astype(np.int64)
-    table = graph.constant(labels.astype(np.int64))
+    labels = _labels(computation)
+    table = graph.constant(labels)
     if computation.class_names is not None:
         table = graph.constant(np.array(computation.class_names, dtype=object))
     k = len(labels)

@@ -9,11 +9,25 @@ from typing import Any
 
 import numpy as np
 
+from svmfast.errors import UnsupportedError
 from svmfast.exports.computation import stored
 
-#: Supported by every onnxruntime since 1.12.
-OPSET = 17
-IR_VERSION = 8
+#: The default is supported by every onnxruntime since 1.12. Sums take axes as an input from the least one on,
+#: and maxima from the last one on.
+OPSET, LEAST_OPSET, _AXES_OF_MAXIMA = 17, 13, 18
+
+
+def checked_opset(opset: int) -> int:
+    """A version of ONNX's operators, if the nodes of a Graph exist in it; else raise UnsupportedError."""
+    from onnx.defs import onnx_opset_version
+
+    if opset < LEAST_OPSET:
+        raise UnsupportedError(f"`opset` {opset} lacks operators of the file", f"give {LEAST_OPSET} or later")
+    if opset > onnx_opset_version():
+        raise UnsupportedError(
+            f"the installed onnx has no `opset` {opset}", f"at most {onnx_opset_version()}"
+        )
+    return opset
 
 
 def _operator(name: str) -> Callable[[Value, Any], Value]:
@@ -45,6 +59,12 @@ class Value:
         """Sum along an axis."""
         return self.graph.add("ReduceSum", self, (axis,), keepdims=int(keep))
 
+    def largest(self, axis: int) -> Value:
+        """Find the maximum along an axis."""
+        if self.graph.opset < _AXES_OF_MAXIMA:
+            return self.graph.add("ReduceMax", self, axes=[axis], keepdims=1)
+        return self.graph.add("ReduceMax", self, (axis,), keepdims=1)
+
     def take(self, places: Any, axis: int) -> Value:
         """Gather elements of an axis."""
         return self.graph.add("Gather", self, places, axis=axis)
@@ -65,6 +85,8 @@ class Graph:
     dtype: np.dtype[Any]
     #: The start of all names.
     prefix: str = "n"
+    #: The version of ONNX's operators.
+    opset: int = OPSET
     nodes: list[Any] = field(default_factory=list)
     constants: list[Any] = field(default_factory=list)
     #: Names that nodes take, those in loops included.

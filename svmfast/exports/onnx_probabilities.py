@@ -62,7 +62,7 @@ def _coupled(graph: Graph, k: int, first: Value) -> Value:
     def sweep(number: Value, going: Value, p: Value) -> tuple[Value, Value]:
         qp = (q @ p.at(2)).without(2)
         pqp = (p * qp).total(1)
-        error = graph.add("ReduceMax", graph.add("Abs", qp - pqp), axes=[1], keepdims=1)
+        error = graph.add("Abs", qp - pqp).largest(1)
         open_ = error >= 0.005 / k
         moved = p
         for t in range(k):

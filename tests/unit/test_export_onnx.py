@@ -1,8 +1,10 @@
 """ONNX exports in onnxruntime: labels, values, and the probabilities of ``svm-predict -b 1``."""
 
+import json
 import math
 import shutil
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -11,10 +13,12 @@ from command import svmfast as program
 from export_forms import FORMS, raw_rows
 from golden import ROOT, predictions
 from libsvm import svmutil
+from nightly import nightly_but
 from program import data, model
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 import svmfast
 from svmfast.exports.computation import computation_of
@@ -203,3 +207,59 @@ def test_regression_and_single_precision_in_front():
     assert np.allclose(found["variable"][:, 0], wanted, rtol=1e-10)
     single = of_pipeline(pipeline, X[:, :3].astype(np.float32))
     assert np.allclose(single["variable"][:, 0], wanted, atol=1e-4)
+
+
+@cache
+def with_probabilities(name):
+    machine = FastSVC(estimator=SVC(probability=True, random_state=0))
+    if name == "numbers":
+        return machine.fit(X, Y + 5)
+    if name == "two":
+        return machine.fit(X[Y > 0], NAMES[Y > 0])
+    return make_pipeline(StandardScaler(), machine).fit(X, NAMES)
+
+
+@pytest.mark.filterwarnings("ignore:The `probability` parameter")
+@pytest.mark.parametrize("opset", nightly_but([13, 21], range(13, 23)))
+@pytest.mark.parametrize("name", ["numbers", "names", "two"])
+def test_probabilities_and_zipmap_of_sklearn_onnx(name, opset):
+    skl2onnx = pytest.importorskip("skl2onnx", reason="no sklearn-onnx")
+    register_onnx()
+    estimator = with_probabilities(name)
+    last = estimator[-1] if hasattr(estimator, "steps") else estimator
+    wanted, labels, classes = estimator.predict_proba(X), estimator.predict(X), last.classes_.tolist()
+
+    def converted(**options):
+        made = skl2onnx.to_onnx(estimator, X[:1], options={id(last): options}, target_opset={"": opset})
+        onnx.checker.check_model(made, full_check=True)
+        assert {one.version for one in made.opset_import if not one.domain} == {opset}
+        return outputs(made.SerializeToString(), X)
+
+    found = converted(zipmap=False)
+    assert list(found) == ["label", "probabilities"]
+    assert np.array_equal(found["label"], labels)
+    assert np.abs(found["probabilities"] - wanted).max() < 1e-9
+    found = converted()
+    assert list(found) == ["output_label", "output_probability"]
+    assert [list(one) for one in found["output_probability"]] == [classes] * len(X)
+    assert np.abs([list(one.values()) for one in found["output_probability"]] - wanted).max() < 1e-6
+    label, *columns = converted(zipmap="columns").values()
+    assert np.array_equal(label, labels)
+    assert np.abs(np.transpose(columns) - wanted).max() < 1e-9
+    assert list(converted(raw_scores=True)) == ["label", "scores"]
+
+
+@pytest.mark.parametrize("opset", nightly_but([13, 18], range(13, 24)))
+@pytest.mark.parametrize("name", ["iris_c_rbf_prob", "normal_one_rbf_prob", "diabetes_eps_rbf"])
+def test_opsets(name, opset):
+    loaded = svmfast.load_model(model(name))
+    table, asked = table_of(name, loaded.n_features), {"probability": name.endswith("prob")}
+    made = svmfast.export(loaded, "onnx", opset=opset, **asked).data
+    onnx.checker.check_model(onnx.load_from_string(made), full_check=True)
+    found, usual = outputs(made, table), outputs(svmfast.export(loaded, "onnx", **asked).data, table)
+    assert all(np.array_equal(found[one], usual[one]) for one in usual)
+    read = onnx.load_from_string(made)
+    assert [one.version for one in read.opset_import] == [opset]
+    assert (read.producer_name, read.producer_version) == ("svmfast", svmfast.__version__)
+    labels = [1, -1] if loaded.head.labels is None else loaded.head.labels.tolist()
+    assert json.loads(about(made).get("classes", "null")) == (None if loaded.head.is_regression else labels)
