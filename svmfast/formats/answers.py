@@ -108,7 +108,7 @@ class OutputColumns:
                 "or write another format"
             )
         own = {"label", "inside", "certified", "error_bound"}
-        own.update(pair_names(self.head, names) if keep else (), _probabilities(self.head, names))
+        own.update(pair_names(self.head, names) if keep else (), probability_names(self.head, names))
         for name in keep:
             if name in own:
                 raise OptionError(f"`keep` names '{name}', which is the name of a column of predictions")
@@ -134,7 +134,7 @@ class OutputColumns:
                     f"two classes would be written as '{again}'; write a table, or labels (`no_names`)"
                 )
         columns = pair_names(self.head, written) if self.columns.decision_values else []
-        columns += _probabilities(self.head, written) if self.columns.probability else []
+        columns += probability_names(self.head, written) if self.columns.probability else []
         again = repeated(columns)
         if again is not None:
             raise OptionError(f"two columns would be called '{shown(again)}'; write labels (`no_names`)")
@@ -181,7 +181,7 @@ def _outcomes(head: Head, names: Mapping[float, str] | None) -> list[str]:
     return [str(int(label)) if names is None else names[label] for label in head.labels.tolist()]
 
 
-def _probabilities(head: Head, names: Mapping[float, str] | None) -> list[str]:
+def probability_names(head: Head, names: Mapping[float, str] | None) -> list[str]:
     """The names of a table's columns of probabilities."""
     return [f"probability {outcome}" for outcome in _outcomes(head, names)]
 
@@ -286,7 +286,7 @@ class TableAnswers:
 
         self._head, self._certify, self._names = output.head, output.columns.certify, names
         self._values = pair_names(self._head, names) if output.columns.decision_values else []
-        self._outcomes = _probabilities(self._head, names) if output.columns.probability else []
+        self._outcomes = probability_names(self._head, names) if output.columns.probability else []
         self._table = TableOutput(out, form)
 
     def write(self, found: Answer, kept: Any = None, missing: BoolArray | None = None) -> None:

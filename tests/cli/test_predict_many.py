@@ -238,3 +238,30 @@ def test_collections_of_dask(cluster):
         labels = predict_collection(EXACT, dask.dataframe.from_pandas(frame, npartitions=3)).compute()
         assert labels.index.equals(frame.index)
         assert np.array_equal(labels, expected)
+
+
+@pytest.mark.parametrize(("returns", "head"), [("decisions", ""), ("probabilities", "probability ")])
+def test_values_and_probabilities_of_collections(returns, head, tmp_path):
+    import dask.array
+    import dask.dataframe
+    import pandas
+
+    exact, names = model("iris_c_rbf_prob"), [*"wxyz"]
+    dense = package.read_svmlight(data("iris.test")).rows.to_dense(4)
+    wanted = getattr(package.predict(exact, dense, probability=True), returns)
+    made = predict_collection(exact, dask.array.from_array(dense, chunks=(7, 2)), returns=returns)
+    assert (made.ndim, made.shape) == (2, wanted.shape)
+    assert np.array_equal(made.compute(scheduler="sync"), wanted)
+    assert np.array_equal(made[:, 1].compute(scheduler="sync"), wanted[:, 1])
+    frame = pandas.DataFrame(dense, columns=names).assign(label="?", day=1)
+    lazy = dask.dataframe.from_pandas(frame, npartitions=3)
+    reading = package.Reading(exclude=("day",))
+    found = predict_collection(exact, lazy, returns=returns, reading=reading)
+    assert list(found.columns) == list(found.compute(scheduler="sync").columns)
+    assert np.array_equal(found.compute(scheduler="sync"), wanted)
+    options = ["--decision-values"] if returns == "decisions" else ["-b", "1"]
+    ran("predict", *options, data("iris.test"), exact, tmp_path / "out.csv")
+    heads = (tmp_path / "out.csv").read_text().splitlines()[0].replace('"', "").split(",")
+    assert list(found.columns) == [one for one in heads if one.startswith(head) and one != "label"]
+    with pytest.raises(OptionError, match=r"^`returns` is"):
+        predict_collection(exact, lazy, returns="values")
