@@ -116,3 +116,12 @@ def listed(names: Sequence[str]) -> str:
     """Names in quotes, the first few of many."""
     text = ", ".join(f"'{name}'" for name in names[:MOST_LISTED])
     return text + (f" and {len(names) - MOST_LISTED:,} more" if len(names) > MOST_LISTED else "")
+
+
+def aligned(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table in plain text: names, the first cells, are aligned left, and figures right."""
+    widths = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
+    return [
+        "  ".join([first.ljust(widths[0]), *map(str.rjust, figures, widths[1:])]).rstrip()
+        for first, *figures in (heads, *lines)
+    ]

@@ -8,10 +8,13 @@ compare follow.
 from __future__ import annotations
 
 import itertools
+import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any
+
+from svmfast.pages.notebook import Shown, folded, plain_table
 
 #: In place of a figure that does not apply.
 ABSENT = "-"
@@ -86,21 +89,28 @@ class computed(property):
         return made
 
 
-class Figures:
+class Figures(Shown):
     """A report, or a part of one, whose figures are declared."""
+
+    def declared(self) -> Iterator[tuple[str, Any, str]]:
+        """Yield the key, JSON's value and the meaning of each figure that applies, those of parts too."""
+        for one in figures_of(type(self)):
+            if one.applies(self):
+                value = getattr(self, one.name)
+                if one.spread:
+                    yield from value.declared()
+                else:
+                    yield one.key, plain(value if one.value is None else one.value(value)), one.help
 
     def to_dict(self) -> dict[str, Any]:
         """Figures by their keys in JSON, in plain types; docs/command-line.md explains them."""
-        found: dict[str, Any] = {}
-        for one in figures_of(type(self)):
-            if not one.applies(self):
-                continue
-            value = getattr(self, one.name)
-            if one.spread:
-                found |= value.to_dict()
-            else:
-                found[one.key] = plain(value if one.value is None else one.value(value))
-        return found
+        return {key: value for key, value, _ in self.declared()}
+
+    def html(self) -> list[str]:
+        """Its lines as a table, and all figures, with their meaning on pointing at one."""
+        keys, values, notes = zip(*self.declared(), strict=True)
+        rows = zip(keys, (one if isinstance(one, str) else json.dumps(one) for one in values), strict=True)
+        return [*super().html(), folded("all figures", plain_table([], rows, notes))]
 
 
 def figures_of(cls: type) -> tuple[Figure, ...]:

@@ -207,7 +207,7 @@ def run(front: Any, exact: str, candidates: tuple[str, ...], data: str, wide: bo
     if front.as_json:
         front.show(result.to_dict())
     else:
-        front.lines([result.title(), *result.lines(wide=wide)])
+        front.lines([result.heading(), *result.lines(wide=wide)])
     for text in result.warnings():
         front.warn(text)
     worse = result.beyond_the_limit()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from svmfast.display import shown
 from svmfast.errors import OptionError
@@ -11,6 +11,7 @@ from svmfast.exports.accuracy import Accuracy
 from svmfast.exports.languages import LANGUAGES
 from svmfast.figures import Figures, figure
 from svmfast.methods.compress.report import CompressReport
+from svmfast.pages.notebook import Shown
 
 _NOT_MEASURED = "not, as the model has no vectors and no test rows are given"
 
@@ -48,7 +49,7 @@ class ExportReport(Figures):
 
 
 @dataclass(frozen=True, eq=False)
-class Export:
+class Export(Shown):
     """The result of :func:`svmfast.export`.
 
     Attributes
@@ -60,9 +61,16 @@ class Export:
         The range file for svm-scale, if requested.
     """
 
-    data: bytes = field(repr=False)
+    data: bytes
     report: ExportReport
-    ranges: bytes | None = field(default=None, repr=False)
+    ranges: bytes | None = None
+
+    def lines(self) -> list[str]:
+        """The lines of the report."""
+        return self.report.lines()
+
+    def html(self) -> list[str]:
+        return self.report.html()
 
     @property
     def text(self) -> str:

@@ -136,6 +136,7 @@ def frontier(
     *,
     output: PathLike | None = None,
     threads: int | None = None,
+    reading: Reading | None = None,
     listener: Listener | None = None,
     document: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
     **options: Any,
@@ -175,14 +176,14 @@ def frontier(
     from svmfast.commands.frontier_result import write_results
     from svmfast.frontiers.run import FrontierRun
 
-    asked, reading = divided(options, FrontierOptions, Reading)
+    asked, read = divided(vars(reading or Reading()) | options, FrontierOptions, Reading)
     given = FrontierArguments(
         exact_path=exact,
         train=data,
         test=test,
         folder=Path(output or default_folder(os.fspath(exact) if is_path(exact) else "exact")),
         options=asked,
-        reading=reading,
+        reading=read,
         threads=thread_count(threads),
         listener=listener or Listener(),
     )

@@ -10,15 +10,16 @@ from typing import Any
 from svmfast.errors import UnsupportedError
 from svmfast.formats.model_files import load_model
 from svmfast.frontiers import report
-from svmfast.frontiers.html import as_html
+from svmfast.frontiers.html import as_html, notebook_parts
 from svmfast.frontiers.report import Frontier
 from svmfast.frontiers.run import FrontierRun
 from svmfast.frontiers.words import verdict
 from svmfast.models.base import Model
+from svmfast.pages.notebook import Shown
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class FrontierResult:
+@dataclass(frozen=True, eq=False)
+class FrontierResult(Shown):
     """The result of ``frontier``."""
 
     #: Every measured model, the limits, and the recommendation.
@@ -28,13 +29,18 @@ class FrontierResult:
     #: The recommended model's file; None if no model meets the limits.
     recommended: str | None
 
-    def __repr__(self) -> str:
-        return "\n".join([*self.table(), *self.lines()])
+    def printed(self) -> list[str]:
+        return [*self.table(), *self.lines()]
+
+    def heading(self) -> str:
+        return report.title(self.report)
+
+    def html(self) -> list[str]:
+        return notebook_parts(self.report)
 
     def table(self) -> list[str]:
         """The table of the models as text."""
-        found = self.report
-        return [report.title(found), *report.origins(found), *report.table_lines(found)]
+        return self.report.lines()
 
     def lines(self) -> list[str]:
         """The recommendation as text."""

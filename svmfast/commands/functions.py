@@ -113,7 +113,8 @@ def function_of(method: Method) -> Callable[..., Result]:
             {name: value for name, value in given.items() if name in input_names},
             {name: value for name, value in given.items() if name in option_names},
             labels=given.get("labels"),
-            reading={name: value for name, value in given.items() if name in reading_names},
+            reading=vars(given.get("reading") or Reading())
+            | {name: value for name, value in given.items() if name in reading_names},
             threads=given.get("threads"),
             writes=False if given.get("scores_only") else None,
         )
@@ -156,6 +157,7 @@ def _parameters(method: Method) -> Iterator[tuple[inspect.Parameter, list[str]]]
             yield taken(one.name, _kind(one), one.help)
     options = options_of(method.options, Reading)
     yield from zip(option_parameters(method.options, Reading), map(option_lines, options), strict=True)
+    yield taken("reading", *_USUAL["reading"], hint="Reading | None")
     if method.scores_alone:
         text = "Only report the scores, without making a model."
         yield taken("scores_only", "bool (default: False)", text, False, "bool")

@@ -17,6 +17,7 @@ from svmfast.command import QUIET_BUT_REPORT, Verb
 from svmfast.commands import listed
 from svmfast.commands.functions import takes
 from svmfast.options import Bounded, Reading, argument, made
+from svmfast.pages.notebook import Shown
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
 from svmfast.values import InputFile, is_path
@@ -27,8 +28,8 @@ LISTED = 20
 ONE_CLASS = "1 (inlier), -1 (outlier)"
 
 
-@dataclass(frozen=True, repr=False)
-class Description:
+@dataclass(frozen=True)
+class Description(Shown):
     """Figures of a model or of data."""
 
     #: By name, in the order of display; ``format`` says what is described.
@@ -36,9 +37,6 @@ class Description:
 
     def __getitem__(self, name: str) -> Any:
         return self.figures[name]
-
-    def __repr__(self) -> str:
-        return "\n".join(self.lines())
 
     def to_dict(self) -> dict[str, Any]:
         """The figures that docs/command-line.md describes."""

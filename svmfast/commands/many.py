@@ -55,7 +55,7 @@ class FileResult(Figures):
     error: str | None = figure("The reason for a failure, in one line.", default=None)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class FilesReport(Figures):
     """The results for many files, in the order in which they were given."""
 
@@ -68,10 +68,10 @@ class FilesReport(Figures):
         "Of a run with many files: every file, with the figures of its own rows."
     )
 
-    def __repr__(self) -> str:
-        return "\n".join([f"<{self.sentence()}>", *self.total.lines()])
+    def lines(self) -> list[str]:
+        return self.total.lines()
 
-    def sentence(self) -> str:
+    def heading(self) -> str:
         """The number of files by status, as a sentence."""
         parts = [f"{self.files_predicted:,} of {count(len(self.files), 'file')} predicted"]
         parts += [f"{self.files_skipped:,} skipped"] if self.files_skipped else []

@@ -308,7 +308,7 @@ def run_many(
     left = len(notes) - MOST_NOTES
     front.remarks([*notes[:MOST_NOTES], *([f"and {left:,} more such remarks"] if left > 0 else [])])
     front.remarks(report.total.remarks())
-    front.remarks(report.sentence(), always=report.files_failed > 0)
+    front.remarks(report.heading(), always=report.files_failed > 0)
     return 2 if report.files_failed else 0
 
 

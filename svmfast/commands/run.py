@@ -24,6 +24,7 @@ from svmfast.models.base import Model
 from svmfast.models.scaled import with_scaling
 from svmfast.models.scaling import Scaling
 from svmfast.options import Reading, made
+from svmfast.pages.notebook import Shown
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
 
@@ -35,8 +36,8 @@ _NAMES_LOST = "LIBSVM's format has no place for names, which are lost"
 _NAMES_KEPT = "the model keeps names, for which LIBSVM's format has no place; export to libsvm drops them"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Result:
+@dataclass(frozen=True, eq=False)
+class Result(Shown):
     """A model and its report; unpack them with ``model, report = result``.
 
     Attributes
@@ -74,8 +75,15 @@ class Result:
     def __iter__(self) -> Iterator[Any]:
         return iter((self.model, self.report))
 
-    def __repr__(self) -> str:
-        return "\n".join([f"<svmfast {self.method}: {self.model!r}>", *self.report.lines()])
+    def heading(self) -> str:
+        return f"svmfast {self.method}: {self.model!r}"
+
+    def lines(self) -> list[str]:
+        """The lines of the report."""
+        return self.report.lines()
+
+    def html(self) -> list[str]:
+        return self.report.html()
 
     def figures(self) -> dict[str, Any]:
         """The report's figures, with the names of the classes."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from svmfast.display import named_labels
+from svmfast.display import count, named_labels
 from svmfast.errors import DataFormatError, NotFiniteError, OptionError
 from svmfast.evaluation.describe import describe_scaling
 from svmfast.figures import Figures, figure
@@ -53,6 +53,9 @@ class ScaleReport(Figures):
     #: The names of the data and of the range file.
     data: str
     restore: str | None
+
+    def heading(self) -> str:
+        return f"scaled {count(self.rows, 'row')}, {count(self.features, 'feature')}"
 
     def lines(self) -> list[str]:
         """The warnings in svm-scale's words."""

@@ -56,7 +56,7 @@ class ValidityBound(Figures):
         return ", ".join(parts)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class BoundCheck(Figures):
     """The result of a check of data against the bound."""
 
@@ -115,9 +115,6 @@ class BoundCheck(Figures):
         """Whether all rows are inside, or enough of them certified; None without a model or gamma."""
         found: bool | None = self.inside if self.required_percent is None else self.met
         return found
-
-    def __repr__(self) -> str:
-        return "\n".join(self.lines())
 
     def lines(self) -> list[str]:
         """The report as text."""

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from svmfast.class_scores import class_word, with_names
-from svmfast.display import count, shown
+from svmfast.display import aligned, count, shown
 from svmfast.evaluation.result import BOUND, ModelResult
-from svmfast.evaluation.words import aligned, share
+from svmfast.evaluation.words import share
 from svmfast.figures import ABSENT, Figures, cell, figure, figures_of
+from svmfast.pages.notebook import folded, plain_table
 from svmfast.values import percentage
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Comparison(Figures):
     """Figures of several models on the same rows; the exact model comes first."""
 
@@ -29,10 +30,7 @@ class Comparison(Figures):
     #: Limit on the share of labels that differ; regression: on `values_differing_percent`.
     max_diff: float | None = None
 
-    def __repr__(self) -> str:
-        return "\n".join(self.lines())
-
-    def title(self) -> str:
+    def heading(self) -> str:
         """One line that describes the rows."""
         threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
         about = f"{self.data_path or 'the data'}: {self.rows:,} rows, {self.features:,} features; {threads}"
@@ -40,10 +38,14 @@ class Comparison(Figures):
         return about + "; speed-ups of processor time" * any(row.speed.processor for row in self.models)
 
     def lines(self, *, wide: bool = False) -> list[str]:
-        """The table: a line for each model, or if `wide` for each figure and class.
+        """The table: a line for each model, or if `wide` for each figure and class."""
+        return aligned(*self.cells(wide=wide))
 
-        Names leave out the folders that all models share.
-        """
+    def html(self) -> list[str]:
+        return [plain_table(*self.cells()), folded("all figures", plain_table(*self.cells(wide=True)))]
+
+    def cells(self, *, wide: bool = False) -> tuple[list[str], list[list[str]]]:
+        """The heads and lines of the table; names leave out the folders that all models share."""
         paths = [shown(row.path).split("/") for row in self.models]
         shared = len(os.path.commonprefix([path[:-1] for path in paths]))  # noqa: RUF071  # of lists
         columns = []
@@ -54,9 +56,9 @@ class Comparison(Figures):
             if one.head and set(column) != {ABSENT} and shows:
                 columns.append([one.head, *column])
         if wide:
-            return aligned(["", *names], [*columns, *self._recalls()])
+            return ["", *names], [*columns, *self._recalls()]
         heads, *lines = map(list, zip(["model", *names], *columns, strict=True))
-        return aligned(heads, lines)
+        return heads, lines
 
     def to_dict(self) -> dict[str, Any]:
         """The figures that docs/command-line.md describes, as plain types."""

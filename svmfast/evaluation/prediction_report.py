@@ -33,7 +33,7 @@ def _has_labels(report: PredictionReport) -> bool:
     return report.labelled and not report.model.head.is_regression
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False)
 class PredictionReport(Figures):
     """Counts of a prediction of rows with or without labels."""
 
@@ -127,8 +127,8 @@ class PredictionReport(Figures):
         self.score.merge(other.score)
         self.largest_column = max(self.largest_column, other.largest_column)
 
-    def __repr__(self) -> str:
-        return "\n".join([f"<prediction of {count(self.rows, 'row')}>", *self.lines()])
+    def heading(self) -> str:
+        return f"prediction of {count(self.rows, 'row')}"
 
     def lines(self) -> list[str]:
         """svm-predict's last lines; none if there are no rows or no labels."""

@@ -1,20 +1,10 @@
-"""Figures as words, and tables in plain text, as compare and frontier print them."""
+"""Figures as words, as compare and frontier print them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from svmfast.evaluation.timing import Speed
-
-
-def aligned(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
-    """The lines of a table in plain text: names, the first cells, are aligned left, and figures right."""
-    widths = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
-    return [
-        "  ".join([first.ljust(widths[0]), *map(str.rjust, figures, widths[1:])]).rstrip()
-        for first, *figures in (heads, *lines)
-    ]
-
 
 number, area, whole = "{:.3g}".format, "{:.4f}".format, "{:,}".format
 

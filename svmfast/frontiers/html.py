@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from svmfast.frontiers.report import Frontier, cells, legend, origins, title
 from svmfast.frontiers.words import verdict, why_not
 from svmfast.methods.registry import methods
+from svmfast.pages.notebook import STYLE, plain_table, table_of_lines
 from svmfast.pages.page import page, table, text
 from svmfast.pages.scatter import Mark, scatter
 
@@ -18,7 +21,9 @@ def as_html(found: Frontier) -> bytes:
     notes = [why_not(point, found) for point in found.points]
     chosen = next((i for i, point in enumerate(found.points) if point is found.recommended), -1)
     body = [f"<h1>{text(found.exact_path)}</h1>", *_recommendation(found), "<h2>All models</h2>"]
-    body += _chart(found, heads, lines)
+    used = {point.method for point in found.points}
+    colors = {"exact": _NEUTRAL, **{one.name: one.color for one in methods() if one.name in used}}
+    body += _chart(found, heads, lines, colors)
     caption = "Each model's figures, and why it was not chosen. A click on a column's head sorts."
     body += ["<h2>What was tried</h2>", table(caption, heads, lines, notes, chosen)]
     body.append(f'<p class="soft">{text(legend(found))}</p>')
@@ -32,6 +37,14 @@ def as_html(found: Frontier) -> bytes:
     return page(f"svmfast frontier: {found.exact_path}", body)
 
 
+def notebook_parts(found: Frontier) -> list[str]:
+    """The chart, the recommendation and the table of all models, for a cell of a notebook."""
+    heads, lines = cells(found)
+    notes = [why_not(point, found) for point in found.points]
+    chart = _chart(found, heads, lines, {})
+    return [STYLE, *chart[1:], table_of_lines(verdict(found)), plain_table(heads, lines, notes)]
+
+
 def _recommendation(found: Frontier) -> list[str]:
     out = ['<div class="panel">']
     for line in verdict(found):
@@ -42,15 +55,14 @@ def _recommendation(found: Frontier) -> list[str]:
     return [*out, "</div>"]
 
 
-def _chart(found: Frontier, heads: list[str], lines: list[list[str]]) -> list[str]:
-    used = {point.method for point in found.points}
-    colors = {"exact": _NEUTRAL, **{one.name: one.color for one in methods() if one.name in used}}
+def _chart(found: Frontier, heads: list[str], lines: list[list[str]], colors: Mapping[str, str]) -> list[str]:
+    """The colours of the methods, and the figure; without `colors` that of the text."""
     marks = [
         Mark(
             point.name,
             [f"{head}: {cell}" for head, cell in zip(heads[2:], line[2:], strict=True)]
             + ([] if point.command is None else [point.command]),
-            colors.get(point.method, _NEUTRAL),
+            colors.get(point.method, _NEUTRAL if colors else "currentColor"),
             point.speed.ratio,
             point.loss_confirming.differing.value,
             on_front,

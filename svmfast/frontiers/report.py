@@ -8,12 +8,13 @@ from textwrap import wrap
 from typing import Any, NamedTuple
 
 from svmfast.class_scores import with_names
-from svmfast.display import shown
-from svmfast.evaluation.words import aligned, faster, share, times, whole
+from svmfast.display import aligned, shown
+from svmfast.evaluation.words import faster, share, times, whole
 from svmfast.figures import ABSENT, Figures, cell, computed, figure
 from svmfast.frontiers.choice import Limits, Point, Recommendation
 from svmfast.frontiers.plan import Missing
 from svmfast.frontiers.row_sets import Origin
+from svmfast.pages.notebook import plain_table, table_of_lines
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,13 @@ class Frontier(Figures):
     copy: str | None = None
     #: The rows were read as rows without labels.
     unlabelled: bool = False
+
+    def lines(self) -> list[str]:
+        """The rows, and the table of the models."""
+        return [title(self), *origins(self), *table_lines(self)]
+
+    def html(self) -> list[str]:
+        return [table_of_lines(origins(self)), plain_table(*cells(self))]
 
     def to_dict(self) -> dict[str, Any]:
         """The content of report.json."""

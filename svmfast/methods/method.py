@@ -148,6 +148,9 @@ class Report(Protocol):
     def to_dict(self) -> dict[str, Any]:
         """The figures under the names of docs/command-line.md."""
 
+    def html(self) -> list[str]:
+        """The parts of the report in a notebook."""
+
 
 @dataclass(frozen=True, eq=False)
 class Outcome:

@@ -6,7 +6,7 @@ The rows that one precision leaves open go to the next one, and at last to the e
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.caches import Cacheless, cached
+from svmfast.display import aligned, count
 from svmfast.errors import OptionError
 from svmfast.models.base import Model
 from svmfast.models.certified import certified_rows, fall_back_values, first_proven
@@ -21,12 +22,16 @@ from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.requirements import LABELS, Columns, require
 from svmfast.models.scaling import Scaling
+from svmfast.pages.notebook import Shown, plain_table, table_of_lines
 from svmfast.prediction_words import not_the_vote
 from svmfast.rows import BoolArray, FloatArray, IntArray, Rows
 
+#: Rows of an answer that are shown.
+_SHOWN = 10
+
 
 @dataclass(frozen=True)
-class Answer(Cacheless):
+class Answer(Shown, Cacheless):
     """A model's answer for n rows.
 
     Attributes
@@ -62,19 +67,41 @@ class Answer(Cacheless):
     """
 
     predicted: FloatArray
-    decide: Callable[[], FloatArray] = field(repr=False)
+    decide: Callable[[], FloatArray]
     probabilities: FloatArray | None = None
     voted: FloatArray | None = None
     differing_from_vote: int = 0
     inside: BoolArray | None = None
     certified: BoolArray | None = None
     error_bounds: FloatArray | None = None
-    class_names: Mapping[float, str] | None = field(default=None, repr=False)
+    class_names: Mapping[float, str] | None = None
     notes: tuple[str, ...] = ()
     boolean_classes: bool = False
 
     def __len__(self) -> int:
         return len(self.predicted)
+
+    def heading(self) -> str:
+        first = f", the first {_SHOWN}" if len(self) > _SHOWN else ""
+        return f"{count(len(self), 'answer')}{first}"
+
+    def lines(self) -> list[str]:
+        """The first rows: labels or names, and what else was requested."""
+        return [*aligned(*self._cells()), *self.notes]
+
+    def html(self) -> list[str]:
+        return [plain_table(*self._cells()), table_of_lines(self.notes)]
+
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        columns = {"predicted": self.predicted if self.names is None else self.names}
+        if self.probabilities is not None:
+            numbers = range(1, self.probabilities.shape[1] + 1)
+            columns |= {f"probability {one}": self.probabilities[:, one - 1] for one in numbers}
+        more = {"inside": self.inside, "certified": self.certified, "error bound": self.error_bounds}
+        columns |= {name: one for name, one in more.items() if one is not None}
+        rows = zip(*(one[:_SHOWN].tolist() for one in columns.values()), strict=True)
+        words = [[f"{one:.6g}" if isinstance(one, float) else str(one) for one in row] for row in rows]
+        return ["row", *columns], [[str(number), *row] for number, row in enumerate(words)]
 
     @property
     def names(self) -> NDArray[np.str_] | BoolArray | None:

@@ -110,6 +110,11 @@ class Model:
     def __repr__(self) -> str:
         return f"<{self.kind} model: {self.head.words}, {count(self.n_features, 'feature')}>"
 
+    def _repr_html_(self) -> str:
+        """What info prints, for notebooks; found when it is shown, since it describes models of all kinds."""
+        found: str = import_module("svmfast.commands.info").info(self)._repr_html_()
+        return found
+
     @property
     def unscaled(self) -> Model:
         """The model that takes scaled rows."""

@@ -100,7 +100,8 @@ def _mark(mark: Mark, x: float, y: float) -> str:
     # Browsers show <title> without a script; the script shows the same text.
     title = "\n".join(map(text, [mark.name, *mark.details]))
     place = f'cx="{x:.1f}" cy="{y:.1f}"'
-    fill = mark.color if mark.on_front else "var(--paper)"
+    hollow = "none" if mark.color == "currentColor" else "var(--paper)"
+    fill = mark.color if mark.on_front else hollow
     ring = f'<circle class="chosen" {place} r="{_SIZE + 5}"/>' if mark.chosen else ""
     dot = f'<circle {place} r="{_SIZE}" fill="{fill}" stroke="{mark.color}" stroke-width="2"/>'
     # The script lets arrow keys go from mark to mark, which together are one stop of the tab key.

@@ -146,7 +146,7 @@ def test_uncertain_speeds_are_marked_and_the_clock_is_named(spread, shown, endin
 
     monkeypatch.setattr(benchmark, "timed", timed)
     found = package.compare({"exact": EXACT, "fast": fast}, TEST, repeats=1, threads=1)
-    assert found.title().endswith(ending)
+    assert found.heading().endswith(ending)
     assert shown in str(found).splitlines()[2]
     assert " 1x " in str(found).splitlines()[1]
     line = found.to_dict()["models"][1]

@@ -15,6 +15,7 @@ errors: display
 threads: errors
 values: display errors
 pages: display
+figures: pages
 options: display errors values
 command: options values
 prediction_words: display
@@ -31,7 +32,7 @@ validity_bound: rows errors
 routing: _core rows errors
 monomials: rows
 """
-LOWEST_OF_ALL = "display import_path progress figures caches libsvm_names votes _core"
+LOWEST_OF_ALL = "display import_path progress caches libsvm_names votes _core"
 BELOW = {name: set[str]() for name in LOWEST_OF_ALL.split()}
 BELOW |= {name: set(below.split()) for name, below in re.findall("(.*): (.*)", LOWEST)}
 BELOW["models"] = {*BELOW}
