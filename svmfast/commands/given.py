@@ -247,9 +247,7 @@ def _of_table(
     columns = dataset.columns or ()
     label = label_of(columns, reading)
     if labels is not None and label in columns and label not in (reading.features or reading.names or ()):
-        raise OptionError(
-            f"`labels` are given, but the data have a column '{label}' too; `exclude` one of them"
-        )
+        raise OptionError(f"labels are given, and the data have a column '{label}' too; `exclude` it")
     see(columns)
     return dataset.rows, dataset.labels if has_labels and labelled else labels
 

@@ -62,7 +62,7 @@ def info(
 
     Parameters
     ----------
-    source : path, Model, fitted estimator or data
+    source : path, Model, fitted estimator, or rows in memory
         The kind of a file is recognized by its content. Data in memory are as for :func:`svmfast.predict`.
     {options}
 

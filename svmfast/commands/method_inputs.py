@@ -312,7 +312,8 @@ class _Reader:
         how: dict[str, Any] = {"labels": labels, "labelled": used, "classes": self._classes}
         rows, labels = data_of(given, form, self.check.reading, see, self.check.array, **how)
         if labels is None and spec.labels == "needed":
-            raise OptionError("`labels` are missing: pass them with the data, or pass a Dataset")
+            what = "pass them with the data, or pass a Dataset, or a table with their column (`label`)"
+            raise OptionError(f"`labels` are missing: {what}")
         if labels is None or not used:
             return rows, None
         if self._classes is not None:

@@ -79,7 +79,7 @@ def scale(
         A pair of rows and labels, too. Without `restore` the data are read twice: those of a pipe are
         refused, and those in memory kept in a temporary file.
     output : path
-        ``-`` stands for standard input and standard output, here and for `data`.
+        ``-`` stands for standard output, and as data for standard input.
     {options}
 
     Returns

@@ -147,8 +147,8 @@ def test_uncertain_speeds_are_marked_and_the_clock_is_named(spread, shown, endin
     monkeypatch.setattr(benchmark, "timed", timed)
     found = package.compare({"exact": EXACT, "fast": fast}, TEST, repeats=1, threads=1)
     assert found.heading().endswith(ending)
-    assert shown in str(found).splitlines()[2]
-    assert " 1x " in str(found).splitlines()[1]
+    assert shown in found.lines()[2]
+    assert " 1x " in found.lines()[1]
     line = found.to_dict()["models"][1]
     assert line["speedup_interval"] == [8.0 / spread, 8.0]
     assert line["speedup_clock"] == ("processor" if spread > 1 else "wall")

@@ -15,16 +15,15 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import svmfast
-from svmfast.errors import OptionError, TableError, WrongTypeError
 from svmfast.formats.model_files import model_bytes
 from svmfast.options import Reading
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(300, 4))
 TRUTH = np.where((X**2).sum(axis=1) > 3.5, "out", "in")
-FRAME = pandas.DataFrame(X, columns=[*"abcd"]).assign(day="monday", kind=TRUTH)[
-    [*"a", "day", *"bc", "kind", "d"]
-]
+FRAME = pandas.DataFrame(X, columns=[*"abcd"])
+FRAME.insert(1, "day", "monday")
+FRAME.insert(4, "kind", TRUTH)
 READING = Reading(label="kind", exclude=("day",))
 WORDS = {"label": "kind", "exclude": ("day",)}
 TABLE = pa.Table.from_pandas(FRAME, preserve_index=False)
@@ -44,25 +43,18 @@ KINDS = {
 }
 
 
-def shown(report):
-    """The figures of a report that neither time nor the name of the data changes."""
-    return {
-        name: one for name, one in report.to_dict().items() if name not in ("data", "path", "of", "rows of")
-    }
-
-
 def labels_differ(found):
-    return [one.labels_differing for one in found.models], [one.accuracy for one in found.models]
+    return [(one.labels_differing, one.accuracy) for one in found.models]
 
 
 def scaled(rows):
-    assert svmfast.scale(rows, "out", reading=READING).rows == 300
+    svmfast.scale(rows, "out", reading=READING)
     return Path("out").read_bytes()
 
 
 def exported(rows):
     found = svmfast.export(EXACT, "c", test=rows, reading=READING).report.accuracy
-    return found.rows, found.labels_differing, found.max_abs_error
+    return found.labels_differing, found.max_abs_error
 
 
 #: What a function makes of rows.
@@ -71,26 +63,33 @@ FUNCTIONS = {
     "compare": lambda rows: labels_differ(
         svmfast.compare([ESTIMATOR, SMALL], rows, reading=READING, repeats=1)
     ),
-    "bound_check": lambda rows: shown(svmfast.bound_check(rows, model=EXACT, reading=READING)),
-    "info": lambda rows: shown(svmfast.info(rows, reading=Reading(label="a", exclude=("day", "kind")))),
+    "bound_check": lambda rows: svmfast.bound_check(rows, model=EXACT, reading=READING).centered.gamma_max,
+    "info": lambda rows: svmfast.info(rows, reading=Reading(label="a", exclude=("day", "kind")))[
+        "label_range"
+    ],
     "export": exported,
     "scale": scaled,
-    **{
-        name: lambda rows, call=call: model_bytes(call(rows, **WORDS).model)
-        for name, call in {
-            "approximate": lambda rows, **how: svmfast.approximate(EXACT, rows, force=True, order=2, **how),
-            "compress": lambda rows, **how: svmfast.compress(EXACT, data=rows, sv=20, **how),
-            "cascade": lambda rows, **how: svmfast.cascade(
-                SMALL, EXACT, rows, max_diff=0.02, force=True, **how
-            ),
-            "dcpred": lambda rows, **how: svmfast.dcpred(rows, exact=EXACT, **how),
-            "linear": svmfast.linear,
-            "budget_train": lambda rows, **how: svmfast.budget_train(rows, budget=20, **how),
-            "meka": lambda rows, **how: svmfast.meka(rows, task="svc", **how),
-            "train": svmfast.train,
-        }.items()
-    },
 }
+#: Arguments of methods besides the rows.
+METHODS = {
+    "approximate": ([EXACT], {"force": True, "order": 2}),
+    "compress": ([EXACT], {"sv": 20}),
+    "cascade": ([SMALL, EXACT], {"max_diff": 0.02, "force": True}),
+    "dcpred": ([], {"exact": EXACT}),
+    "linear": ([], {}),
+    "budget_train": ([], {"budget": 20}),
+    "meka": ([], {"task": "svc"}),
+    "train": ([], {}),
+}
+
+
+def made(name, rows):
+    if name in FUNCTIONS:
+        return FUNCTIONS[name](rows)
+    models, options = METHODS[name]
+    where = {"data": rows} if name == "compress" else {}
+    call = getattr(svmfast, name)
+    return model_bytes(call(*models, *([] if where else [rows]), **where, **options, reading=READING).model)
 
 
 @pytest.fixture(scope="module")
@@ -100,13 +99,12 @@ def rows_file(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", [*FUNCTIONS, *METHODS])
 def test_rows_in_memory_are_those_of_a_file(name, rows_file, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    expected = FUNCTIONS[name](rows_file)
-    few = name not in ("predict", "linear", "scale")
-    for kind, given in KINDS.items() if not few else [(kind, KINDS[kind]) for kind in ("query", "dataset")]:
-        assert FUNCTIONS[name](given(rows_file)) == expected, kind
+    expected = made(name, rows_file)
+    for kind in KINDS if name in ("predict", "linear", "scale") else ("query", "dataset"):
+        assert made(name, KINDS[kind](rows_file)) == expected, kind
 
 
 def made_by_frontier(folder, exact, data, **options):
@@ -141,10 +139,7 @@ def test_a_query_and_a_dataset_read_only_the_columns_that_are_used(tmp_path):
 
 
 REFUSED = [
-    (
-        lambda: svmfast.linear(FRAME.assign(label=1), TRUTH, exclude=("day", "kind")),
-        "have a column 'label' too",
-    ),
+    (lambda: svmfast.linear(FRAME.assign(label=1), TRUTH, exclude=("day", "kind")), "a column 'label' too"),
     (lambda: svmfast.linear(FRAME, TRUTH, label="kind"), "^`label` and `labels` exclude each other"),
     (lambda: svmfast.linear(X, TRUTH, features=("a",)), "^`features` names columns of a table"),
     (lambda: svmfast.predict(EXACT, X, reading=Reading(dense=True)), "^`dense` is for LIBSVM's text"),
@@ -159,8 +154,6 @@ REFUSED = [
 @pytest.mark.parametrize(("call", "message"), REFUSED)
 def test_refusals(call, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(
-        (OptionError, TableError, WrongTypeError, svmfast.SvmfastError), match=message
-    ) as caught:
+    with pytest.raises(svmfast.SvmfastError, match=message) as caught:
         call()
     assert "\n" not in str(caught.value)
