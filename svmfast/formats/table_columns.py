@@ -155,7 +155,9 @@ class TableColumns:
             self._refuse_column(what, None, "expected numbers" + (instead if more else ""))
 
     def _missing(self, what: str, instead: str = "") -> NoReturn:
-        self._refuse_column(what, None, f"the columns are {listed(self._schema.names)}{instead}")
+        names = self._schema.names
+        known = f"the columns are {listed(names)}" if names else "there are no columns"
+        self._refuse_column(what, None, f"{known}{instead}")
 
     def _refuse_column(self, what: str, token: str | None, expected: str) -> NoReturn:
         line = None if self._first_line is None else max(1, self._first_line - 1)

@@ -171,7 +171,7 @@ class TableStream(RowStream):
         rows = JsonRows(self._sequential(), self.path, self._keep)
         self._find_columns(rows.schema)
         named = self._reading.features is not None or self._names is not None
-        return rows.batches(list(self.columns.read) if named else None)
+        return rows.batches(self.columns.read, further=named)
 
     def _csv_columns(self) -> tuple[list[str], str, bool, set[str]]:
         """The column names, the separator, whether the first line has the names, and switches.

@@ -90,6 +90,23 @@ def test_columns_are_found_by_name_whatever_their_order(tmp_path, form):
     assert read_data(path, Reading(exclude=("x",), scale=identity("f2"))).columns == ("f2",)
 
 
+def test_json_lines_have_integers_of_any_size_and_columns_of_several_types_that_are_not_read(tmp_path):
+    whole = [2**63, -(2**63), 2**64 - 1, 10**30, 3]
+    rows = [{"label": 1, "a": whole[i % 5], "id": 2**63 + i, "c": [i, "x", None][i % 3]} for i in range(1200)]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for how in ({"features": ("a",)}, {"exclude": ("id", "c")}):
+        assert read_data(path, Reading(**how)).rows.to_dense()[:, 0].tolist() == [
+            float(one["a"]) for one in rows
+        ]
+    with stream_data(path, Reading(features=("a",)), keep=["id"]) as stream:
+        kept = [value for block in stream for value in block.kept["id"].to_pylist()]
+    assert kept == [row["id"] for row in rows]
+    path.write_text(path.read_text() + '{"label": 1, "a": 2, "b": 3}')
+    with pytest.raises(DataFormatError, match=r"row 1,201 has another key \('b'\)"):
+        read_data(path, Reading(exclude=("id", "c")))
+
+
 FIVE = np.array([0.0, 1, 1, 0, 1])
 
 
