@@ -12,7 +12,7 @@ import numpy as np
 from svmfast.errors import OptionError
 from svmfast.figures import Figures, computed, figure
 from svmfast.methods.common.equal_rows import groups_of, row_keys
-from svmfast.methods.common.problem import CLASSES, HeadScore, Problem, warn_of_absent
+from svmfast.methods.common.problem import HeadScore, Problem, warn_of_absent
 from svmfast.methods.method import GivenRows, Setting
 from svmfast.models.base import Model
 from svmfast.rows import FloatArray, IntArray, Rows
@@ -115,18 +115,39 @@ def choice_lines(scores: Sequence[CrossValidation], best: CrossValidation, name:
 
 
 @dataclass(frozen=True)
-class ScoresReport(Figures):
-    """The report of a run that scores a grid and makes no model."""
+class FoldScore(Figures):
+    """The quality of predictions in which each row's model was trained without its fold."""
 
-    task: str = figure("What was trained: svc or ridge.")
+    rows: int = figure("Rows that were trained and measured on.")
+    folds: int = figure("Folds of the cross-validation.")
+    quality: Quality = figure("", spread=True)
+
+    def lines(self) -> list[str]:
+        """svm-train's last lines."""
+        found = self.quality
+        if found.accuracy is not None:
+            return [f"Cross Validation Accuracy = {found.accuracy:g}%"]
+        return [
+            f"Cross Validation Mean squared error = {found.mse:g}",
+            f"Cross Validation Squared correlation coefficient = {found.scc:g}",
+        ]
+
+
+@dataclass(frozen=True)
+class GridScores(Figures):
+    """The report of a run that scores every pair of parameters and makes no model."""
+
+    rows: int = figure("Rows that were trained and measured on.")
     folds: int = figure("Folds of the cross-validation.")
     cross_validation: tuple[CrossValidation, ...] = figure(
         "For every pair of parameters: gamma, regularization, score (percent of right labels, or root mean "
-        "square error), and the figures of `training` on the rows left out."
+        "square error), and all figures of the rows left out."
     )
 
     #: (label, weight): a row counts by the weight of its class.
     weights: tuple[tuple[int, float], ...] = ()
+    #: The name of the regularization.
+    name: str = "C"
 
     @computed.figure(
         "The best of them, with the same keys. Its score chose it: expect a worse one on new rows."
@@ -141,11 +162,8 @@ class ScoresReport(Figures):
         return best.quality
 
     def lines(self) -> list[str]:
-        """Print the report as text; the last line is svm-train's."""
-        classes = self.task in CLASSES
-        last = f"Accuracy = {self.best.score:g}%" if classes else f"RMSE = {self.best.score:g}"
-        name = "C" if classes else "lambda"
-        return [*choice_lines(self.cross_validation, self.best, name), f"Cross Validation {last}"]
+        last = FoldScore(self.rows, self.folds, self.training).lines()
+        return [*choice_lines(self.cross_validation, self.best, self.name), *last]
 
 
 def checked_labels(data: GivenRows, options: Any, setting: Setting, missing: str) -> FloatArray:

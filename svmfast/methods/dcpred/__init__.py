@@ -186,7 +186,7 @@ METHOD = Method(
     candidates="svmfast.methods.dcpred.fit:candidates",
     reports=(
         "svmfast.methods.dcpred.report:DcpredReport",
-        "svmfast.methods.common.cross_validation:ScoresReport",
+        "svmfast.methods.common.cross_validation:GridScores",
     ),
     color="#E69F00",
     scores_alone=("folds",),

@@ -18,7 +18,7 @@ from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
 from svmfast.methods.candidates import Candidate, CandidateRequest, NotTried
 from svmfast.methods.common.cross_validation import (
     CrossValidation,
-    ScoresReport,
+    GridScores,
     best_pair,
     check_folds,
     checked_labels,
@@ -48,7 +48,7 @@ Fitted = tuple[RoutedModel, DcpredReport]
 
 def fit(
     rows: Rows, labels: FloatArray, options: DcpredOptions, setting: Setting = ALONE
-) -> Fitted | tuple[None, ScoresReport]:
+) -> Fitted | tuple[None, GridScores]:
     """Train a classifier with the squared hinge loss, three or more classes one-vs-rest, or ridge regression.
 
     Ridge minimizes sum (f(x_i) - y_i)^2 + lambda ||f||^2 in each leaf. With several `gamma`, `C` or
@@ -65,7 +65,8 @@ def fit(
     _check_width(rows, options)
     with one_blas_thread():
         scores = _scores(problem, options, setting)
-        return None, ScoresReport(problem.task, options.folds, scores, options.weights)
+        name = "C" if problem.hinge else "lambda"
+        return None, GridScores(len(problem.rows), options.folds, scores, options.weights, name)
 
 
 def fit_exact(

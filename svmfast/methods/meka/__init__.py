@@ -211,7 +211,7 @@ METHOD = Method(
     reports=(
         "svmfast.methods.meka.fit:MekaReport",
         "svmfast.methods.meka.error:ErrorReport",
-        "svmfast.methods.common.cross_validation:ScoresReport",
+        "svmfast.methods.common.cross_validation:GridScores",
     ),
     color="#CC79A7",
     scores_alone=("folds",),

@@ -14,7 +14,7 @@ from svmfast.kernels import Kernel
 from svmfast.methods.candidates import Candidate, CandidateRequest, NotTried
 from svmfast.methods.common.cross_validation import (
     CrossValidation,
-    ScoresReport,
+    GridScores,
     best_pair,
     check_folds,
     checked_labels,
@@ -65,7 +65,7 @@ Fitted = tuple[RoutedModel, MekaReport]
 
 def fit(
     rows: Rows, labels: FloatArray, options: MekaOptions, setting: Setting = ALONE
-) -> Fitted | tuple[None, ScoresReport]:
+) -> Fitted | tuple[None, GridScores]:
     """Train ridge regression, (G + lambda I) alpha = y - mean(y), or a classifier, with an approximated G.
 
     svc has the squared hinge loss, three or more classes one-vs-rest; with `block_only`, each cluster has its
@@ -82,7 +82,8 @@ def fit(
     with one_blas_thread():
         scores = _scores(problem, options, setting) if options.folds else ()
         if scores and not setting.writes:
-            return None, ScoresReport(problem.task, options.folds or 0, scores, options.weights)
+            name = "C" if problem.hinge else "lambda"
+            return None, GridScores(len(problem.rows), options.folds or 0, scores, options.weights, name)
         gamma, regularization, asked = best_pair(problem, options, asked, scores)
         work = _work(problem, options, setting)
         return _fitted(work, gamma, regularization, asked, options, setting, scores)

@@ -106,7 +106,7 @@ class TrainOptions(Bounded):
         if self.folds is not None and "output" in given and not self.is_grid:
             raise OptionError("cross validation (`folds`) writes no model; name no output")
         if self.weights and self.svm_type != "c_svc":
-            raise OptionError(f"`weights` have no effect on {self.svm_type}; they are for c_svc")
+            raise OptionError(f"`weights` is for c_svc; the model is {self.svm_type}")
         if "unlabelled" not in given:
             return
         if self.svm_type != "one_class":
@@ -125,8 +125,8 @@ METHOD = Method(
     run="svmfast.methods.train.training:run",
     reports=(
         "svmfast.methods.train.training:TrainReport",
-        "svmfast.methods.train.training:FoldScore",
-        "svmfast.methods.train.grid:GridScores",
+        "svmfast.methods.common.cross_validation:FoldScore",
+        "svmfast.methods.common.cross_validation:GridScores",
     ),
     color="#999999",
     scores_instead="folds",

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from svmfast.errors import OptionError
-from svmfast.figures import Figures, computed, figure
-from svmfast.methods.common.cross_validation import CrossValidation, best_of, choice_lines
+from svmfast.methods.common.cross_validation import CrossValidation, GridScores
 from svmfast.methods.method import Setting
 from svmfast.methods.train import TrainOptions
 from svmfast.methods.train.libsvm import Fold, libsvm_folds
-from svmfast.methods.train.training import FoldScore, cross_validate, train
+from svmfast.methods.train.training import cross_validate, train
 from svmfast.models.scaling import Scaling
 from svmfast.progress import counting
 from svmfast.rows import FloatArray, Rows
@@ -25,31 +24,6 @@ from svmfast.threads import map_in_threads
 _NODE_BYTES = 28
 
 
-@dataclass(frozen=True)
-class GridScores(Figures):
-    """The quality of every pair of C and gamma in the same cross-validation."""
-
-    rows: int = figure("Rows that were trained and measured on.")
-    folds: int = figure("Folds of the cross-validation.")
-    cross_validation: tuple[CrossValidation, ...] = figure(
-        "For every pair: gamma, C, score, and all figures."
-    )
-
-    #: (label, weight): a row counts by the weight of its class.
-    weights: tuple[tuple[int, float], ...] = ()
-
-    @computed.figure(
-        "The best of them, with the same keys. Its score chose it: expect a worse one on new rows."
-    )
-    def best(self) -> CrossValidation:
-        return best_of(self.cross_validation, self.weights)
-
-    def lines(self) -> list[str]:
-        best: CrossValidation = self.best
-        last = FoldScore(self.rows, self.folds, best.quality).lines()
-        return [*choice_lines(self.cross_validation, best, "C"), *last]
-
-
 def score_grid(rows: Rows, labels: FloatArray, options: TrainOptions, setting: Setting) -> GridScores:
     """Score each pair of C and gamma as ``svm-train -v`` does; folds and pairs run side by side.
 
@@ -57,17 +31,20 @@ def score_grid(rows: Rows, labels: FloatArray, options: TrainOptions, setting: S
     (precomputed kernels), is left to its own cross-validation, a pair at a time.
     """
     assert options.folds is not None
+    n = min(options.folds, len(rows))
+    if n < 2:
+        raise OptionError("cross validation (`folds`) needs at least 2 rows")
+    if n < options.folds:  # LIBSVM's words
+        instead = "Will use # folds = # data instead (i.e., leave-one-out cross validation)"
+        setting.warn(f"# folds ({options.folds}) > # data ({n}). {instead}")
     # The default width is that of all rows, also in a fold.
     gammas = [gamma or 1 / max(1, rows.n_columns - options.precomputed) for gamma in options.gammas]
     pairs = [replace(options, C=cost, gamma=gamma) for cost in options.costs for gamma in gammas]
-    if options.folds > len(rows):
-        raise OptionError(f"`folds` is {options.folds}; there are {len(rows)} rows")
     own = options.probability or options.precomputed
     if own and options.scale_to is not None:
         raise OptionError("cross validation with `scale_to` has no `probability`")
-    folds = None if own else libsvm_folds(labels, options.folds, stratified=options.is_classifier)
+    folds = None if own else libsvm_folds(labels, n, stratified=options.is_classifier)
     if folds is None:
-        n = options.folds
 
         def whole(pair: TrainOptions) -> FloatArray:
             return cross_validate(rows, labels, n, pair)
@@ -84,7 +61,7 @@ def score_grid(rows: Rows, labels: FloatArray, options: TrainOptions, setting: S
         CrossValidation(quality(predicted, labels, regression=regression), pair.gammas[0], pair.costs[0])
         for pair, predicted in zip(pairs, found, strict=True)
     )
-    return GridScores(len(rows), options.folds, tuple(scores), options.weights)
+    return GridScores(len(rows), n, tuple(scores), options.weights)
 
 
 _STEP = "cross validation"

@@ -13,7 +13,7 @@ from svmfast.display import count
 from svmfast.errors import OptionError, TrainingRowError
 from svmfast.figures import Figures, figure
 from svmfast.libsvm_names import KERNELS, SVM_TYPES
-from svmfast.methods.common.cross_validation import CrossValidation
+from svmfast.methods.common.cross_validation import FoldScore
 from svmfast.methods.common.problem import absent_weights, remark_on_classes, warn_of_absent
 from svmfast.methods.method import Inputs, Outcome, Setting
 from svmfast.methods.train import TrainOptions as TrainOptions
@@ -22,7 +22,7 @@ from svmfast.models.expansion import Kernel, KernelExpansion
 from svmfast.models.head import Head
 from svmfast.models.scaling import Scaling
 from svmfast.rows import FloatArray, IntArray, Rows, as_rows, with_zeros
-from svmfast.score import Quality, quality
+from svmfast.score import quality
 from svmfast.solvers.arithmetic import eight_digits
 from svmfast.solvers.training_data import check_class_labels
 from svmfast.threads import map_in_threads
@@ -237,25 +237,6 @@ class TrainReport(Figures):
         ]
 
 
-@dataclass(frozen=True)
-class FoldScore(Figures):
-    """The quality of predictions in which each row's model was trained without its fold."""
-
-    rows: int = figure("Rows that were trained and measured on.")
-    folds: int = figure("Folds of the cross-validation.")
-    quality: Quality = figure("", spread=True)
-
-    def lines(self) -> list[str]:
-        """svm-train's last lines."""
-        found = self.quality
-        if found.accuracy is not None:
-            return [f"Cross Validation Accuracy = {found.accuracy:g}%"]
-        return [
-            f"Cross Validation Mean squared error = {found.mse:g}",
-            f"Cross Validation Squared correlation coefficient = {found.scc:g}",
-        ]
-
-
 def run(inputs: Inputs, options: TrainOptions, setting: Setting) -> Outcome:
     data = inputs.rows("data")
     labels = data.labels
@@ -268,7 +249,7 @@ def run(inputs: Inputs, options: TrainOptions, setting: Setting) -> Outcome:
         from svmfast.methods.train.grid import score_grid
 
         scores = score_grid(data.rows, labels, options, setting)
-        best: CrossValidation = scores.best
+        best = scores.best
         remark_on_classes(best.quality, setting)
         if not setting.writes:
             return Outcome(None, scores)
@@ -278,7 +259,8 @@ def run(inputs: Inputs, options: TrainOptions, setting: Setting) -> Outcome:
     if options.folds is not None:
         predicted = cross_validate(data.rows, labels, options.folds, options, log=setting.log)
         regression = options.svm_type in ("epsilon_svr", "nu_svr")
-        score = FoldScore(len(labels), options.folds, quality(predicted, labels, regression=regression))
+        folds = min(options.folds, len(labels))
+        score = FoldScore(len(labels), folds, quality(predicted, labels, regression=regression))
         remark_on_classes(score.quality, setting)
         return Outcome(None, score)
     rows, learned = data.rows, None
