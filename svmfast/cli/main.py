@@ -24,7 +24,7 @@ from svmfast.cli.parsing import debug_option, message_of
 from svmfast.command import SECTIONS
 from svmfast.commands import command, commands
 from svmfast.display import shown
-from svmfast.errors import InputError, SvmfastError
+from svmfast.errors import InputError, SvmfastError, WriteError
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERNAL = 3
@@ -180,7 +180,7 @@ def _flushed(status: int) -> int:
     except BrokenPipeError:
         messages.discard(1)
     except OSError as error:
-        return _report(error, False)
+        return _report(WriteError("-", error.strerror or str(error)), False)
     return status
 
 

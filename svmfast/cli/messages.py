@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable
 
 from svmfast.display import shown
+from svmfast.errors import WriteError
 
 
 def line(text: str, *, err: bool = False) -> None:
@@ -36,7 +37,7 @@ def raw(text: str, *, err: bool = False) -> None:
         # It is not an error if a message cannot be written to stderr. It is one if a result cannot be
         # written, unless the reader has closed the pipe.
         if not err and error.errno != errno.EPIPE:
-            raise
+            raise WriteError("-", error.strerror or str(error)) from error
         discard(2 if err else 1)
 
 

@@ -13,7 +13,7 @@ from svmfast.figures import Figures, figure
 from svmfast.methods.compress.report import CompressReport
 from svmfast.pages.notebook import Shown
 
-_NOT_MEASURED = "not, as the model has no vectors and no test rows are given"
+_NOT_MEASURED = "nothing, since the model has no vectors and no test rows are given"
 
 
 @dataclass(frozen=True, kw_only=True)

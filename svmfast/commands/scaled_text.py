@@ -16,6 +16,7 @@ from svmfast.evaluation.describe import describe_scaling
 from svmfast.figures import Figures, figure
 from svmfast.formats.classes import TrainingClasses
 from svmfast.formats.data import check_replayable, read_through
+from svmfast.formats.dataset import naming_file
 from svmfast.formats.ranges import ranges_bytes, read_restored
 from svmfast.formats.svmlight import Dataset
 from svmfast.formats.target import write_atomic
@@ -86,6 +87,9 @@ def scaled(
     labels, restore, seen = asked.labels, asked.restore, ColumnExtremes(asked.memory)
     restored = None if restore is None else read_restored(restore, memory=asked.memory)
     given, map = (None, restored) if isinstance(restored, LinearMap) else (restored, None)
+    for name, limit in (("lower", -1), ("upper", 1)) if restore is not None else ():
+        if getattr(asked, name) != limit:
+            listener.note(f"`{name}` is not used: {restore} has the limits")
     if map is not None and labels is not None:
         raise OptionError(f"`labels`: {restore} is a map, which changes no labels")
     # Names of classes become labels when all of them are known: not in one pass, and not to be scaled.
@@ -100,7 +104,8 @@ def scaled(
     blocks = read_through(path, reading, threads, listener.progress, classes=classes)
     blocks = _in_order(blocks, restored, reading, listener)
     if twice:
-        given = _scaling_of(blocks, given, seen, (asked.lower, asked.upper), labels)
+        with naming_file(path, "expected values closer to each other"):
+            given = _scaling_of(blocks, given, seen, (asked.lower, asked.upper), labels)
         blocks = read_through(path, reading, threads, classes=classes)
         if classes is not None and classes.names is not None:
             meaning = named_labels({float(label): name for label, name in enumerate(classes.names)})

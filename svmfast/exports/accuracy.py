@@ -101,6 +101,8 @@ def measured(
     if rows is None:
         model, computation = model.unscaled, replace(computation, scaling=None)
         rows, of = own_rows(model), "of the model's own vectors"
+        if model.behind_map is not None:
+            of = "rows that the map takes to the model's own vectors"
         if rows is None:
             return None
     head = computation.head
@@ -119,12 +121,21 @@ def measured(
 
 
 def own_rows(model: Model) -> Rows | None:
-    """Take vectors of the model or of the exact model in it, evenly spread; None if it has none."""
-    exact = model.expansion or model.embedded_exact
-    vectors = model.vectors if exact is None else exact.sv
+    """Take vectors of the model or of the exact model in it, evenly spread; None if it has none.
+
+    For a model behind a map, they are the smallest rows that the map takes to such vectors.
+    """
+    exact, (map, inner) = model.expansion or model.embedded_exact, model.behind_map or (None, model)
+    vectors = inner.vectors if exact is None else exact.sv
     if vectors is None or not len(vectors):
         return None
-    return vectors.take(np.unique(np.linspace(0, len(vectors) - 1, OWN_ROWS).astype(np.int64)))
+    some = vectors.take(np.unique(np.linspace(0, len(vectors) - 1, OWN_ROWS).astype(np.int64)))
+    if map is None:
+        return some
+    table = np.zeros((len(some), len(map)))
+    back = np.linalg.pinv(map.matrix.astype(np.float64)).T
+    table[:, map.features] = some.to_dense(len(map.matrix)) @ back + map.center
+    return as_rows(table)
 
 
 def checked_rows(

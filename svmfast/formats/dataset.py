@@ -206,10 +206,11 @@ class RowStream(Closing, Iterator[Dataset]):
 
 
 @contextmanager
-def naming_file(path: str) -> Iterator[None]:
+def naming_file(
+    path: str, expected: str = "expected values closer to the range of the scaling"
+) -> Iterator[None]:
     """Turn the error of a scaled value that is not finite into one of the file."""
     try:
         yield
     except NotFiniteError as error:
-        expected = "expected values closer to the range of the scaling"
         raise DataFormatError(path, None, str(error), None, expected) from error

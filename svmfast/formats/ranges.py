@@ -58,7 +58,7 @@ def read_ranges(source: SourceLike, *, memory: int = MEMORY) -> Scaling:
         target = TargetRange(*lines.limits(), *lines.numbers(_PAIR, "two numbers"))
         lines.next(_X, "'x'")
     lower, upper = lines.limits()
-    columns, ends = lines.columns(2, "a minimum and a maximum", lambda both: both[0] <= both[1])
+    columns, ends = lines.columns(2, "a minimum and a maximum", lambda both: 0 <= both[1] - both[0] < np.inf)
     width = columns[-1] + 1 if columns else 0
     lines.allowance.take(width * _COLUMN_BYTES)
     extremes = np.zeros((2, width))

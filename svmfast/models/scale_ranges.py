@@ -26,6 +26,7 @@ class TargetRange:
     def __post_init__(self) -> None:
         holds = all(map(math.isfinite, vars(self).values())) and self.lower < self.upper
         expect("y_lower", holds, "not the limits of a scaled label", "finite numbers, lower below upper")
+        _check_ranges("the labels", np.array([self.minimum]), np.array([self.maximum]))
 
     def apply(self, labels: FloatArray) -> FloatArray:
         """Scale labels in svm-scale's order of operations."""
@@ -56,6 +57,7 @@ class ColumnRanges:
         expect("maximum", same, f"{self.maximum.size} values", f"{self.minimum.size}, as in minimum")
         ascending = bool((self.minimum <= self.maximum).all())
         expect("maximum", ascending, "below the minimum", "no value below that of minimum")
+        _check_ranges("feature {}", self.minimum, self.maximum)
         limits = math.isfinite(self.lower) and math.isfinite(self.upper) and self.lower < self.upper
         expect("lower", limits, "not below upper", "finite limits, lower below upper")
 
@@ -67,6 +69,15 @@ class ColumnRanges:
             offset = np.where(span > 0, self.minimum - self.lower * span / (self.upper - self.lower), 0.0)
         # Ranges near the limits of float64 have no such form; they are used in svm-scale's arithmetic only.
         return np.nan_to_num(offset), np.nan_to_num(factor)
+
+
+def _check_ranges(what: str, minimum: FloatArray, maximum: FloatArray) -> None:
+    """Refuse ranges so wide that svm-scale's arithmetic overflows and maps all values between to one."""
+    with np.errstate(over="ignore"):
+        wide = np.flatnonzero(~np.isfinite(maximum - minimum))
+    for j in wide[:1].tolist():
+        found = f"{what.format(j + 1)} from {minimum[j]:g} to {maximum[j]:g}"
+        raise NotFiniteError(f"the range of {found} leaves the range of floating point")
 
 
 def finite_vector(name: str, given: NDArray[Any]) -> FloatArray:

@@ -211,7 +211,7 @@ class OneOrGrid(Real):
         return super().read(text) if not {*text} & {*",^"} else self.accept(Grid().read(text) or ())
 
     def expected(self) -> str:
-        return f"{super().expected()}, or several such as 0.1,1,10 or 2^-4,2^-2"
+        return f"{super().expected()}, or several positive ones such as 0.1,1,10 or 2^-4,2^-2"
 
     def text(self, value: Any) -> str:
         return Grid().text(value)

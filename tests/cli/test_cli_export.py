@@ -60,11 +60,14 @@ def test_the_names_of_features_are_exported(names, constants):
 
 def test_a_model_without_vectors_is_measured_on_given_rows_alone(tmp_path):
     words = ("export", FIXTURES / "frozen/1.0/polynomial_no_certificate.model", "-o", tmp_path / "m.h")
-    remark = b"measured     not, as the model has no vectors and no test rows are given\n"
+    remark = b"measured     nothing, since the model has no vectors and no test rows are given\n"
     assert remark in ran(*words).stderr
     assert "labels_differing" not in report(*words)
     assert " * single precision, not measured.\n" in (tmp_path / "m.h").read_text()
     assert report(*words, "--test", TEST)["measured_rows"] > 0
+    mapped = report("export", FIXTURES / "frozen/1.0/mapped_compressed.model", "-o", tmp_path / "m.h")
+    assert mapped["measured_on"] == "rows that the map takes to the model's own vectors"
+    assert 0 < mapped["max_abs_error"] < 1e-4 < mapped["max_abs_value"]
 
 
 @pytest.mark.parametrize(

@@ -252,8 +252,9 @@ def test_a_map_ignores_features_that_it_does_not_have(tmp_path):
 
 
 def test_limits_of_labels_with_a_range_file_that_has_none():
-    words = ("-y", "0", "1", "-r", RANGES, IRIS)
+    words = ("-y", "0", "1", "-l", "0", "-r", RANGES, IRIS)
     done = ran("scale", *words)
+    assert f"--lower is not used: {RANGES} has the limits" in done.stderr.decode()
     assert {line.split(b" ")[0] for line in done.stdout.splitlines()} == {b"0", b"0.5", b"1"}
     if SVM_SCALE is not None:
         assert done.stdout == subprocess.run([SVM_SCALE, *words], capture_output=True, check=True).stdout

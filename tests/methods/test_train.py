@@ -63,6 +63,13 @@ def python(code, *words, **environment):
     return subprocess.run([sys.executable, "-c", code, *words], env=environment, capture_output=True)
 
 
+def test_more_folds_than_rows_leave_one_out_as_in_libsvm():
+    one = [ran("train", "-q", "-v", folds, fixture("iris.train")).stdout for folds in ("100", "101")]
+    grid = ran("train", "-q", "-c", "1,1", "-v", "101", fixture("iris.train"))
+    assert one[0] == one[1] == grid.stdout[-len(one[0]) :]
+    assert b"# folds (101) > # data (100). Will use # folds = # data instead (i.e., leave" in grid.stderr
+
+
 @pytest.mark.parametrize(("file", "line"), QUICK)
 def test_the_model_is_libsvms_byte_for_byte(file, line, tmp_path):
     options, data = line.removeprefix("svm-train ").removesuffix(file).rstrip().rsplit(" ", 1)

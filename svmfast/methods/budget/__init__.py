@@ -101,7 +101,7 @@ class BudgetTrainOptions(Seeded):
         if self.C is not None and self.lambda_ is not None:
             raise OptionError("`C` and `lambda_` both set the regularization; give one of them")
         if self.weights and not self.is_classifier:
-            raise OptionError("`weights` have no effect on regression")
+            raise OptionError("`weights` is for classes, which a regression does not have")
 
 
 METHOD = Method(

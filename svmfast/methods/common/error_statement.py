@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from svmfast.display import count
 from svmfast.figures import Figures, figure
 from svmfast.methods.common.equal_rows import FREQUENT, Counted, quantiles
 from svmfast.models.base import Model
@@ -97,10 +98,13 @@ class ErrorStatement(Figures):
         return labels_text(self.labels_differing_percent, low, high)
 
     def lines(self) -> list[str]:
+        if not self.rows + self.frequent_rows:
+            return ["held out     no rows, so that no difference is measured"]
         frequent = ""
         if self.frequent_rows:
             frequent = f" and {self.frequent_rows:,} that occur {FREQUENT} times or more"
-        lines = [f"held out     {self.rows:,} rows ({self.rows_from}) on which nothing was chosen{frequent}"]
+        rows = count(self.rows, "row")
+        lines = [f"held out     {rows} ({self.rows_from}) on which nothing was chosen{frequent}"]
         if self.median is not None:
             lines.append(
                 f"difference   of decision values: half below {self.median:.3g}, 99% below "

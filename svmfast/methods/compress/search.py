@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from svmfast.caches import cached
+from svmfast.display import count
 from svmfast.errors import NothingFitsError
 from svmfast.methods.candidates import Candidate, CandidateRequest, NotTried
 from svmfast.methods.common.error_statement import ErrorStatement
@@ -59,7 +60,7 @@ def doubtful(statement: ErrorStatement, limit: float) -> str | None:
     shown = round(statement.differing_percent, 10) <= most
     if statement.values_differing_percent is None:
         shown = shown and limit > 0 and rows >= trials_needed(limit)
-    found = f"{rows:,} held-out rows do not show `max_diff`: {statement.difference()}"
+    found = f"{count(rows, 'held-out row')} cannot show `max_diff`: {statement.difference()}"
     return None if shown else found
 
 

@@ -27,7 +27,7 @@ class LinearOptions(Bounded, Tasked):
 
     def check(self, given: Collection[str]) -> None:
         if self.weights and self.task != "svc":
-            raise OptionError("`weights` have no effect on regression")
+            raise OptionError("`weights` is for classes, which a regression does not have")
 
 
 METHOD = Method(
