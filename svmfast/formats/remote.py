@@ -15,14 +15,10 @@ from svmfast.errors import FileAccessError, SvmfastError
 from svmfast.formats._arrow import pyarrow
 from svmfast.values import URI, check_address
 
-#: Maximum number of characters that are shown of a store's message.
-_MOST = 200
-
 
 def open_remote(uri: str) -> Any:
     """Open the file at a URI, as pyarrow's file that is read at any place."""
-    with _reported(uri):
-        store, place = _located(*_parts(uri))
+    with _located(uri) as (store, place):
         return store.open_input_file(place)
 
 
@@ -31,28 +27,25 @@ def files_at(uri: str) -> list[str]:
 
     That of a file is itself. There are none for a name without a file.
     """
-    start, inside, query = _parts(uri)
-    with _reported(uri):
-        store, place = _located(start, inside, query)
+    start, inside, query = URI.findall(uri)[0]
+    with _located(uri) as (store, place):
         from pyarrow import fs
 
-        kind, parts = store.get_file_info(place).type, inside.split("/")
+        kind = store.get_file_info(place).type
         if kind == fs.FileType.File:
             return [uri]
+        parts = place.split("/")
+        first = next((n for n, part in enumerate(parts) if glob.has_magic(part)), len(parts))
+        base, parts = "/".join(parts[:first]), parts[first:]
         if kind == fs.FileType.Directory:
-            parts.append("*")
-        first = next((n for n, part in enumerate(parts) if glob.has_magic(part)), None)
-        if first is None:
-            return []
-        base = _located(start, "/".join(parts[:first]), query)[1]
-        below = len(parts) > first + 1 or parts[-1] == "**"
-        chosen = fs.FileSelector(base, recursive=below, allow_not_found=True)
-        found = [one.path for one in store.get_file_info(chosen) if one.type == fs.FileType.File]
-    names = [path.removeprefix(base).strip("/").split("/") for path in found]
-    names = [one for one in names if not any(part.startswith(".") for part in one)]
-    return sorted(
-        start + "/".join(parts[:first] + one) + query for one in names if _matches(one, parts[first:])
-    )
+            base, parts = place, ["*"]
+        below = len(parts) > 1 or parts == ["**"]
+        chosen = fs.FileSelector(base or "/", recursive=below, allow_not_found=True)
+        found = store.get_file_info(chosen) if parts else []
+    root = place.removesuffix(inside.strip("/"))
+    files = [one.path for one in found if one.type == fs.FileType.File]
+    files = [one for one in files if _matches(one.removeprefix(base).strip("/").split("/"), parts)]
+    return sorted(f"{start}/{one.removeprefix(root).lstrip('/')}{query}" for one in files)
 
 
 def _matches(names: list[str], parts: list[str]) -> bool:
@@ -60,41 +53,33 @@ def _matches(names: list[str], parts: list[str]) -> bool:
     if not parts or not names:
         return not parts and not names
     if parts[0] == "**" and (_matches(names, parts[1:]) or _matches(names[1:], parts)):
-        return True
-    return fnmatchcase(names[0], parts[0]) and _matches(names[1:], parts[1:])
-
-
-def _parts(uri: str) -> tuple[str, str, str]:
-    """``s3://bucket/``, the path below it, and the query with its question mark."""
-    check_address(uri)
-    start, inside, query = URI.findall(uri)[0]
-    return f"{start}/", inside.strip("/"), query
-
-
-def _located(start: str, inside: str, query: str) -> tuple[Any, str]:
-    """A store, and a path in it; names are taken as they are, not percent-encoded."""
-    store, base = _store(start + query)
-    return store, f"{base.rstrip('/')}/{inside}" if base else inside
+        return not names[0].startswith(".")
+    return fnmatchcase(names[0], parts[0]) and names[0][0] != "." and _matches(names[1:], parts[1:])
 
 
 @lru_cache(maxsize=16)
-def _store(uri: str) -> tuple[Any, str]:
-    """The store itself and the path of its root; to find it may take seconds."""
+def _store(uri: str) -> Any:
+    """The store and the path of its root; to find it may take seconds."""
     pyarrow("files at URIs are read")
     from pyarrow import fs
 
-    found: tuple[Any, str] = fs.FileSystem.from_uri(uri)
-    return found
+    return fs.FileSystem.from_uri(uri)
 
 
 @contextlib.contextmanager
-def _reported(uri: str) -> Iterator[None]:
-    """Turn a store's errors, of which pyarrow has several classes, into one line."""
+def _located(uri: str) -> Iterator[tuple[Any, str]]:
+    """Yield a store and a path in it; turn its errors, of which pyarrow has several classes, into one line.
+
+    Names are taken as they are, not percent-encoded.
+    """
+    check_address(uri)
+    start, inside, query = URI.findall(uri)[0]
     try:
-        yield
+        store, root = _store(f"{start}/{query}")
+        yield store, f"{root.rstrip('/')}/{inside.strip('/')}" if root else inside.strip("/")
     except SvmfastError:
         raise
     except Exception as error:
         number, text = getattr(error, "errno", None), str(error).partition("\n")[0]
-        text = shown(text, _MOST) if number is None else os.strerror(number)
+        text = shown(text, 200) if number is None else os.strerror(number)
         raise FileAccessError(uri, None, f"cannot be read: {text}") from error

@@ -272,9 +272,8 @@ class TableStream(RowStream):
     def _reporting(self) -> Iterator[None]:
         """Turn pyarrow's message about a file into one line."""
         expected = "expected a whole Parquet, Arrow or CSV file"
-        what = "damaged, or of an unknown format"
-        what = what if self._source.remote is None else f"cannot be read, or is {what}"
-        with foreign(self.path, what, expected, TableError):
+        fault = f"{'cannot be read, or is ' if self._source.remote else ''}damaged, or of an unknown format"
+        with foreign(self.path, fault, expected, TableError):
             try:
                 yield
             except self._pa.ArrowInvalid as error:

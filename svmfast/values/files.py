@@ -38,10 +38,8 @@ def without_query(path: str) -> str:
 def check_address(path: str) -> None:
     """Refuse a URI with a password or a key, which reports and models would repeat."""
     if is_uri(path) and holds_a_secret(path):
-        raise OptionError(
-            f"'{path}' holds a secret; expected it where the store's own programs look for it, such as "
-            "AWS_SECRET_ACCESS_KEY"
-        )
+        expected = "expected it where the store's own programs look for it, such as AWS_SECRET_ACCESS_KEY"
+        raise OptionError(f"'{path}' holds a secret; {expected}")
 
 
 class File(Worded):

@@ -1,5 +1,6 @@
 """Files at URIs: the same rows as files of this machine; every fault of a store is one line."""
 
+import gzip
 import io
 import shutil
 from types import SimpleNamespace
@@ -10,24 +11,23 @@ from command import ran
 from program import data, model
 from table_files import columns_of, write
 
-from svmfast.errors import FileAccessError, WriteError
+from svmfast.errors import FileAccessError
 from svmfast.formats import remote
 from svmfast.formats.data import read_data
 from svmfast.formats.source import open_source
-from svmfast.formats.target import write_atomic
 from svmfast.options import Reading
 
 EXACT = model("iris_c_linear")
-NAMES = ["rows", "rows.gz", "a:b #?%20.txt", "t.csv", "t.jsonl", "t.parquet"]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["rows", "rows.gz", "a:b #?%20.txt", "t.csv", "t.jsonl", "t.parquet"])
 def test_a_uri_gives_the_rows_of_the_file(name, tmp_path):
     path = tmp_path / name
     if name.startswith("t."):
         write(path, columns_of("iris.test"))
     else:
-        shutil.copy(data("iris.test"), path)
+        text = data("iris.test").read_bytes()
+        path.write_bytes(gzip.compress(text) if name == "rows.gz" else text)
     found, expected = (read_data(one, Reading()) for one in (f"file://{path}", path))
     assert (found.rows.to_dense() == expected.rows.to_dense()).all()
     assert found.labels.tolist() == expected.labels.tolist()
@@ -76,9 +76,7 @@ def test_a_file_of_a_store_that_fails_while_it_is_read_is_an_error(kind, monkeyp
     monkeypatch.setattr(remote, "_store", lambda uri: (store, "bucket"))
     with open_source("s3://b/x") as opened:
         stored.truncate(80)
-        with pytest.raises(
-            FileAccessError, match=r"^s3://b/x: (became shorter|cannot be read: AWS Error NET)"
-        ):
+        with pytest.raises(FileAccessError, match=r"^s3://b/x: (became shorter|cannot be read: AWS Error)"):
             opened.peek(1000)
 
 
@@ -93,8 +91,3 @@ def test_a_secret_in_a_uri_is_never_printed(uri, tmp_path):
     ):
         done = ran(*words, status=2)
         assert b"k/ey" not in done.stderr + done.stdout
-
-
-def test_an_output_at_a_uri_is_refused():
-    with pytest.raises(WriteError, match="outputs are files of this machine"), write_atomic("s3://b/x"):
-        pass
