@@ -6,43 +6,18 @@ Copies are collected, sorted by leaf and written, again and again: a leaf has as
 from __future__ import annotations
 
 from _thread import allocate_lock
-from dataclasses import dataclass
 from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from svmfast.formats.source import Closing
 from svmfast.formats.target import reported
-from svmfast.rows import IntArray, Rows
-from svmfast.solvers.leaves import Copies, LeafRows, LocalLeaves, by_leaf, joined
+from svmfast.rows import Rows
+from svmfast.solvers.leaves import Copies, HeldLeaves, LeafRows, LocalLeaves, joined
 from svmfast.solvers.training_data import WorkingSet
 
-#: A copy of a row and an entry in the file.
-_ROW = np.dtype([("number", "i8"), ("label", "f8"), ("weight", "f8"), ("entries", "i8")])
-_ENTRY = np.dtype([("value", "f8"), ("column", "i4")])
-#: Entries that are written at a time.
-_WRITTEN = 1 << 20
-
-
-@dataclass(frozen=True)
-class _Pieces:
-    """A piece of every leaf: all rows by leaf from `offset` on, then all entries."""
-
-    offset: int
-    #: (leaves + 1,) where the rows and the entries of each leaf start.
-    rows: IntArray
-    entries: IntArray
-
-    def places(self, leaf: int) -> list[tuple[Any, int, int]]:
-        """Kind, place in the file and count of a leaf's rows, then of its entries."""
-        found, begin = [], self.offset
-        for kind, starts in ((_ROW, self.rows), (_ENTRY, self.entries)):
-            first, last = int(starts[leaf]), int(starts[leaf + 1])
-            found.append((kind, begin + first * kind.itemsize, last - first))
-            begin += int(starts[-1]) * kind.itemsize
-        return found
+_ROW_BYTES, _ENTRY_BYTES = 32, 12
 
 
 class LeafFile(Closing, LocalLeaves):
@@ -50,66 +25,60 @@ class LeafFile(Closing, LocalLeaves):
 
     def __init__(self, n_leaves: int, width: int, room: int) -> None:
         self.sizes = np.zeros(n_leaves, dtype=np.int64)
-        self._width, self._room = width, room
+        self._width, self._room, self._bytes = width, room, 0
         self._kept: list[tuple[WorkingSet, Copies]] = []
-        self._bytes = 0
-        self._pieces: list[_Pieces] = []
+        #: Of each leaf, the place in the file, the rows and the entries of each piece.
+        self._pieces: list[list[tuple[int, int, int]]] = [[] for _ in range(n_leaves)]
         self._file: IO[bytes] = TemporaryFile(prefix="svmfast-")  # noqa: SIM115 (closed by close())
         self._lock = allocate_lock()  # the file has one position
 
     def add(self, block: WorkingSet, copies: Copies) -> None:
         """Append the copies of a block that follows the ones added before."""
         self._kept.append((block, copies))
-        lengths = np.diff(block.rows.indptr)
-        self._bytes += _ROW.itemsize * len(copies.row) + _ENTRY.itemsize * int(lengths[copies.row].sum())
+        entries = int(np.diff(block.rows.indptr)[copies.row].sum())
+        self._bytes += _ROW_BYTES * len(copies.row) + _ENTRY_BYTES * entries
         if self._bytes >= self._room:
             self.flush()
 
     def flush(self) -> None:
         """Write what was collected; call it after the last block, too."""
-        blocks, parts = [block for block, _ in self._kept], [copies for _, copies in self._kept]
-        self._kept, self._bytes = [], 0
-        copies = joined(parts, np.cumsum([0, *map(len, (b.rows for b in blocks))])[:-1].tolist())
-        if not len(copies.row):
+        blocks = [block for block, _ in self._kept]
+        if not blocks:
             return
-        order = by_leaf(copies)
-        row, leaf = copies.row[order], copies.leaf[order]
-        rows = Rows.concatenate([block.rows for block in blocks])
-        table = np.empty(len(row), dtype=_ROW)
-        table["number"] = np.concatenate([block.numbers for block in blocks])[row]
-        table["label"] = np.concatenate([block.labels for block in blocks])[row]
-        table["weight"], table["entries"] = copies.weight[order], np.diff(rows.indptr)[row]
-        starts = np.searchsorted(leaf, np.arange(len(self.sizes) + 1))
-        ends = np.concatenate([[0], np.cumsum(table["entries"])])
-        with reported("temporary file"), self._lock:
-            offset = self._file.seek(0, 2)
-            self._file.write(table.data)
-            first = 0
-            while first < len(row):
-                last = max(first + 1, int(np.searchsorted(ends, ends[first] + _WRITTEN, side="right")) - 1)
-                some = rows.take(row[first:last])
-                entries = np.empty(some.nnz, dtype=_ENTRY)
-                entries["value"], entries["column"] = some.values, some.indices
-                self._file.write(entries.data)
-                first = last
-        self._pieces.append(_Pieces(offset, starts, ends[starts]))
-        self.sizes += np.diff(starts)
+        whole = WorkingSet(
+            Rows.concatenate([block.rows for block in blocks]),
+            np.concatenate([block.labels for block in blocks]),
+            np.concatenate([block.numbers for block in blocks]),
+        )
+        starts = np.cumsum([0, *(len(block.labels) for block in blocks)]).tolist()[:-1]
+        held = HeldLeaves(whole, joined([copies for _, copies in self._kept], starts), len(self.sizes))
+        with reported("temporary file"):
+            for number in np.flatnonzero(held.sizes):
+                one = held.leaf(int(number))
+                rows = one.rows
+                self._pieces[number].append((self._file.tell(), len(rows), rows.nnz))
+                lengths = np.diff(rows.indptr)
+                for array in (one.numbers, one.labels, one.weights, lengths, rows.values, rows.indices):
+                    self._file.write(array.tobytes())
+        self.sizes += held.sizes
+        self._kept, self._bytes = [], 0
 
     def leaf(self, number: int) -> LeafRows:
-        found: list[list[NDArray[Any]]] = [[np.empty(0, _ROW)], [np.empty(0, _ENTRY)]]
+        places = self._pieces[number]
+        n, entries = (sum(place[k] for place in places) for k in (1, 2))
+        numbers, lengths, indices = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(entries, np.int32)
+        labels, weights, values = np.empty(n), np.empty(n), np.empty(entries)
+        row = entry = 0
         with self._lock:
-            for pieces in self._pieces:
-                for parts, (kind, offset, count) in zip(found, pieces.places(number), strict=True):
-                    part = np.empty(count, dtype=kind)
-                    self._file.seek(offset)
-                    if self._file.readinto(part.view(np.uint8)) != part.nbytes:  # type: ignore[attr-defined]
+            for offset, count, stored in places:
+                self._file.seek(offset)
+                own, cells = slice(row, row + count), slice(entry, entry + stored)
+                arrays = numbers[own], labels[own], weights[own], lengths[own], values[cells], indices[cells]
+                for array in arrays:
+                    if self._file.readinto(array.view(np.uint8)) != array.nbytes:  # type: ignore[attr-defined]
                         raise OSError("the temporary file of the leaves ended too early")
-                    parts.append(part)
-        table, entries = map(np.concatenate, found)
-        indptr = np.concatenate([[0], np.cumsum(table["entries"])])
-        columns, values = entries["column"].copy(), entries["value"].copy()
-        rows = Rows.trusted(indptr, columns, values, self._width)
-        labels, numbers, weights = (table[name].copy() for name in ("label", "number", "weight"))
+                row, entry = own.stop, cells.stop
+        rows = Rows.trusted(np.concatenate([[0], np.cumsum(lengths)]), indices, values, self._width)
         return LeafRows(rows, labels, numbers, weights, number)
 
     def close(self) -> None:

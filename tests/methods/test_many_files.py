@@ -9,6 +9,7 @@ from program import data
 from table_files import columns_of, write
 
 IRIS = data("iris.train")
+BLOCKS = "meka --task svc --block-only --cluster-rows 30 --overlap 0.2"
 
 
 def divided(folder, places):
@@ -27,11 +28,12 @@ def divided(folder, places):
     [
         "budget-train -g 0.5 -B 5 -b 1",
         "meka --task svc --clusters 2 --rank 4",
-        "meka --task svc --block-only --cluster-rows 30 --overlap 0.2",
+        BLOCKS,
+        pytest.param(f"{BLOCKS} --dask local:2", marks=pytest.mark.nightly),
     ],
 )
 def test_files_are_one_input(words, tmp_path):
-    ran(*words.split(), "-q", "-o", tmp_path / "whole", IRIS)
+    ran(*words.partition(" --dask")[0].split(), "-q", "-o", tmp_path / "whole", IRIS)
     for number, places in enumerate([(50,), (1, 30, 30, 70)]):
         (folder := tmp_path / str(number)).mkdir()
         files = divided(folder, places)
