@@ -1,4 +1,4 @@
-"""Prediction for Dask collections: arrays and DataFrames (``pip install 'svmfast[dask]'``).
+"""Prediction and training for Dask collections: arrays and DataFrames (``pip install 'svmfast[dask]'``).
 
 The model is sent to each worker once. Each task predicts with a single thread, so that workers do not compete
 for cores.
@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from svmfast.commands.functions import function_of
 from svmfast.commands.predictor import Predictor
 from svmfast.errors import MissingPackageError, OptionError, WrongTypeError
 from svmfast.formats.answers import pair_names, probability_names
+from svmfast.methods.registry import method
 from svmfast.options import Reading
 from svmfast.rows import Rows, as_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from svmfast.commands.run import Result
     from svmfast.models.answer import Answer
 
 _RETURNS = ("labels", "decisions", "probabilities")
@@ -86,6 +91,29 @@ def predict(
     meta = _of_frame(collection._meta, predictor, returns, reading)
     shared = delayed(predictor, traverse=False)
     return collection.map_partitions(_of_frame, shared, returns, reading, meta=meta)
+
+
+def budget_train(collection: Any, labels: Any = None, **options: Any) -> Result:
+    """Train as :func:`svmfast.budget_train` does, with rows that the workers of a cluster compute and hold.
+
+    The model is the same, to the last bit, for any division of the rows and any number of workers.
+
+    Parameters
+    ----------
+    collection : dask array (n, d) or dask DataFrame
+        Column 0 of an array is LIBSVM's index 1. The columns of a DataFrame are chosen as those of a file.
+    labels : dask array (n,) or dask Series, optional
+        Divided as the rows are; without them, those of the column ``label``.
+    **options
+        Those of :func:`svmfast.budget_train`. Without the option ``dask``, the workers are those of the
+        caller's client (``dask.distributed.Client``).
+
+    Raises
+    ------
+    WrongTypeError, OptionError, MissingPackageError
+    """
+    train: Callable[..., Result] = function_of(method("budget-train"))
+    return train(collection, labels, **options)
 
 
 def _part(answer: Answer, predictor: Predictor, returns: str) -> Any:

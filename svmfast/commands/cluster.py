@@ -26,8 +26,18 @@ RETRIES, PATIENCE = 2, 30
 #: Calls for each thread of the workers that may have ended before an earlier one, whose result is awaited.
 AHEAD = 16
 _LOCAL = "local:"
-#: Rows that a worker holds are in files already.
-_LOCAL_CONFIG = {f"distributed.worker.memory.{what}": False for what in ("target", "spill")}
+_LOCAL_CONFIG = {
+    # The memory of a block is used again for the next one.
+    "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 32 << 20,
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 64 << 20,
+    "distributed.worker.profile.enabled": False,
+}
+#: Rows that a worker holds are in files already, and would be read again where a call is moved to.
+_HOLDING = {
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.scheduler.work-stealing": False,
+}
 
 
 def check_scheduler(address: str | None) -> None:
@@ -37,23 +47,32 @@ def check_scheduler(address: str | None) -> None:
 
 
 @contextlib.contextmanager
-def connected(address: str, advice: str = "run again") -> Iterator[Workers]:
+def connected(
+    address: str | None, advice: str = "run again", *, holds_rows: bool = False
+) -> Iterator[Workers]:
     """Yield the workers of the scheduler at ``HOST:PORT``, or N workers started here (``local:N``).
 
-    SvmfastError: the scheduler cannot be reached, or wherever Dask finds that the connection was closed; then
-    with `advice`.
+    Without an address they are those of the caller's client. SvmfastError: the scheduler cannot be reached,
+    or wherever Dask finds that the connection was closed; then with `advice`. `holds_rows`: calls return
+    rows that local workers hold.
     """
     try:
         import distributed
     except ImportError:
         raise MissingPackageError("a cluster is run", "distributed", "dask") from None
     package: Any = distributed
-    lost = f"the scheduler '{address}' was lost; {advice}"
+    lost = "the scheduler" + (f" '{address}'" if address else "") + f" was lost; {advice}"
+    local = address is not None and address.startswith(_LOCAL)
     with contextlib.ExitStack() as stack:
-        if address.startswith(_LOCAL):
+        if address is None:
+            try:
+                client = package.get_client()
+            except ValueError:
+                raise OptionError("there is no Dask client; start one, or give `dask`") from None
+        elif local:
             import dask
 
-            with dask.config.set(_LOCAL_CONFIG):
+            with dask.config.set(_LOCAL_CONFIG | (_HOLDING if holds_rows else {})):
                 cluster = package.LocalCluster(
                     n_workers=int(address.removeprefix(_LOCAL)),
                     threads_per_worker=1,  # so that workers do not compete for cores
@@ -68,7 +87,7 @@ def connected(address: str, advice: str = "run again") -> Iterator[Workers]:
             except (OSError, ValueError) as error:
                 raise SvmfastError(f"no scheduler with workers at '{address}': {error}") from error
         try:
-            yield Workers(client, lost, local=address.startswith(_LOCAL))
+            yield Workers(client, lost, local=local)
         except (package.comm.CommClosedError, package.core.RPCClosed) as error:
             raise SvmfastError(lost) from error
 
@@ -108,6 +127,16 @@ class Workers:
         if at:
             how |= {"workers": list(at), "allow_other_workers": True}
         return self.client.submit(_call, __version__, work, *given, **how)
+
+    def compute(self, work: Callable[..., Any], partitions: Iterable[tuple[Any, ...]]) -> list[Any]:
+        """Start a call for each tuple of delayed objects, whose results nobody else keeps."""
+        from dask.delayed import delayed
+
+        call = delayed(_call, pure=False)
+        found: list[Any] = self.client.compute(
+            [call(__version__, work, *given) for given in partitions], retries=RETRIES
+        )
+        return found
 
     def holders(self, calls: Sequence[Any]) -> list[Sequence[str]]:
         """The addresses of the workers that hold the result of each call."""

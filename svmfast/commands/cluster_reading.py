@@ -7,11 +7,27 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
+import numpy as np
+
 from svmfast.commands.cluster import Workers, check_wanted
 from svmfast.commands.cluster_rows import ClusterRows, Summary
+from svmfast.commands.given import checked_labels, data_of
+from svmfast.commands.training import training_labels
+from svmfast.display import count
+from svmfast.errors import DataFormatError, OptionError, WrongTypeError
 from svmfast.formats.classes import TrainingClasses
+from svmfast.formats.dataset import Notes, naming_file
 from svmfast.formats.files_read import FilesRead
-from svmfast.formats.parts import HeldPart, Piece, Shape, divided, read_to_error, shape_of
+from svmfast.formats.parts import (
+    HeldPart,
+    HeldRows,
+    Piece,
+    PieceRead,
+    Shape,
+    divided,
+    read_to_error,
+    shape_of,
+)
 from svmfast.options import Reading
 from svmfast.progress import Progress
 
@@ -36,10 +52,11 @@ class ClusterReader:
     note: Callable[[str], None]
     progress: Progress
     _width: int = 0
+    _in_files: bool = False
 
     def read_files(self, paths: Sequence[str]) -> ClusterRows:
         """The rows of files; errors are those of one process, if need be with the host's name."""
-        workers, names_classes = self.workers, self.classes is not None
+        workers, names_classes, self._in_files = self.workers, self.classes is not None, True
         places = [workers.path(path) for path in paths]
         batches = [places[k : k + _FILES] for k in range(0, len(places), _FILES)]
         calls = (workers.submit(_shapes, batch, self.reading) for batch in batches)
@@ -48,6 +65,20 @@ class ClusterReader:
         reading = self.reading if self.reading.scale is None else workers.share(self.reading)
         held = [workers.submit(_hold, part, reading, names_classes) for part in parts]
         return self.rows(held, [sum(piece.size for piece in part) for part in parts])
+
+    def read_collection(self, collection: Any, labels: Any) -> ClusterRows:
+        """The rows of a Dask array or DataFrame, whose partitions the workers compute."""
+        rows = list(np.ravel(with_whole_rows(collection).to_delayed()))
+        if not (labels is None or hasattr(labels, "to_delayed")):
+            raise WrongTypeError("`labels`", labels, "a dask array or Series, divided as the rows are")
+        values = [None] * len(rows) if labels is None else list(np.ravel(labels.to_delayed()))
+        if len(rows) != len(values):
+            what = f"{count(len(rows), 'partition')} of rows, {len(values)} of `labels`"
+            raise OptionError(f"{what}; expected the same division of both")
+        names_classes = self.classes is not None
+        how = [(k, self.reading, names_classes) for k in range(len(rows))]
+        given = ((*pair, *rest) for pair, rest in zip(zip(rows, values, strict=True), how, strict=True))
+        return self.rows(self.workers.compute(_hold_partition, given), [1] * len(rows))
 
     def rows(self, held: Sequence[Any], sizes: Iterable[int]) -> ClusterRows:
         """The rows of parts that workers hold; `sizes` are for the progress."""
@@ -78,8 +109,18 @@ class ClusterReader:
 
     def _refuse(self, path: str, classes: TrainingClasses | None) -> None:
         """Read a file again for the error in one of its lines."""
-        self.workers.result(self.workers.submit(read_to_error, path, self.reading, classes))
-        raise AssertionError(f"{path}: differs from what was read before")
+        if self._in_files:
+            self.workers.result(self.workers.submit(read_to_error, path, self.reading, classes))
+        assert classes is not None
+        what, expected = classes.refusal
+        raise DataFormatError(path, None, f"label: {what}", None, expected)
+
+
+def with_whole_rows(collection: Any) -> Any:
+    """The collection, an array with all columns in each of its blocks."""
+    if not (hasattr(collection, "to_delayed") and getattr(collection, "ndim", 0) == 2):
+        raise WrongTypeError("the collection", collection, "a two-dimensional dask array, or a DataFrame")
+    return collection.rechunk({1: -1}) if hasattr(collection, "rechunk") else collection
 
 
 # In a worker:
@@ -93,6 +134,24 @@ def _hold(pieces: tuple[Piece, ...], reading: Reading, names_classes: bool) -> H
     part = HeldPart(pieces, reading, names_classes)
     part.spool(check_wanted)
     return part
+
+
+def _hold_partition(data: Any, labels: Any, number: int, reading: Reading, names_classes: bool) -> HeldRows:
+    columns: list[Sequence[str]] = []
+    classes, path = TrainingClasses() if names_classes else None, f"partition {number}"
+    how: dict[str, Any] = {"labels": labels, "labelled": True, "classes": classes}
+    rows, given = data_of(data, reading=reading, see=columns.append, **how)
+    if given is None:
+        raise OptionError(f"{path}: `labels` are missing: pass them, or their column (`label`)")
+    given = given if classes is None else training_labels(given, classes)
+    values = checked_labels(rows, given, reading.class_names)
+    if reading.scale is not None:
+        with naming_file(path):
+            rows, values = reading.scale.apply(rows), reading.scale.apply_labels(values)
+    names = tuple(columns[0]) if columns else None
+    return HeldRows(
+        rows, values, classes, PieceRead(path, True, len(rows), Notes(), 0, names, rows.n_columns)
+    )
 
 
 def _summary(part: HeldPart) -> Summary:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from svmfast.commands.data_check import DataCheck
 from svmfast.commands.given import DATA, checked_labels, data_of, model_of, paths_of, with_scaling_of
-from svmfast.commands.training import TrainingNames, with_means
+from svmfast.commands.training import TrainingNames, training_labels, with_means
 from svmfast.display import named_labels
 from svmfast.errors import (
     EmptyDataError,
@@ -70,11 +70,12 @@ def opened_inputs(
         reader = _Reader(options, DataCheck(reference, reading, setting), setting, stack, names)
         for spec in (one for one in method.inputs if one.content == "rows"):
             trains = spec.required and method.group == "train"
-            if trains and names.keeps and reading.missing == "mean" and not getattr(options, "dask", None):
-                reading = with_means(reading, given.get(spec.name), setting.threads, labels)
+            data = given.get(spec.name)
+            if trains and names.keeps and reading.missing == "mean" and not _is_shared(options, data):
+                reading = with_means(reading, data, setting.threads, labels)
             reader = replace(reader, check=replace(reader.check, reading=reading), trains=trains)
             own, labels = (None, labels) if spec.labels == "ignored" else (labels, None)
-            inputs[spec.name] = one = reader.read(given.get(spec.name), own, spec)
+            inputs[spec.name] = one = reader.read(data, own, spec)
             if trains:
                 assert one is not None
                 width = one.rows.n_columns if isinstance(one, GivenRows) else one.source.n_features
@@ -243,9 +244,8 @@ class _Reader:
         """A stream of rows that is parsed once, into memory or a temporary file."""
         paths, files = paths_of(given, several=spec.many), FilesRead(f"`{spec.name}`")
         name = files.name
-        address: str | None = getattr(self.options, "dask", None)
-        if address is not None:
-            return self._of_workers(address, paths, files, spec)
+        if _is_shared(self.options, given):
+            return self._of_workers(given, labels, files, spec)
         spool = self.stack.enter_context(Spool(self.options.memory))
         if paths is not None:
             for path in paths:
@@ -267,24 +267,28 @@ class _Reader:
         spool.finish()
         return GivenStream(spool, name)
 
-    def _of_workers(
-        self, address: str, paths: Sequence[Any] | None, files: FilesRead, spec: Input
-    ) -> GivenStream:
+    def _of_workers(self, given: Any, labels: Any, files: FilesRead, spec: Input) -> GivenStream:
         """Rows that the workers of a cluster read and hold."""
         from svmfast.commands.cluster import check_scheduler, connected
         from svmfast.commands.cluster_reading import ClusterReader
 
+        address: str | None = getattr(self.options, "dask", None)
         check_scheduler(address)
-        if paths is None:
-            raise OptionError(f"`dask`: workers read files; `{spec.name}` is in memory")
+        paths = paths_of(given, several=spec.many)
+        if paths is None and not hasattr(given, "__dask_graph__"):
+            raise OptionError(f"`dask`: `{spec.name}` is in memory; expected files, or a collection of Dask")
         if self.check.reading.missing == "mean":
             raise OptionError(
                 "`missing`: workers find no means; give zero, or `scale` with a model that has them"
             )
-        workers = self.stack.enter_context(connected(address))
+        workers = self.stack.enter_context(connected(address, holds_rows=True))
         setting, checked = self.setting, (self.check.reading, self._classes, self.see, files)
         reader = ClusterReader(workers, *checked, self._memory, setting.note, setting.progress)
-        rows = self.stack.enter_context(reader.read_files([os.fspath(path) for path in paths]))
+        if paths is None:
+            rows = reader.read_collection(given, labels)
+        else:
+            rows = reader.read_files([os.fspath(path) for path in paths])
+        self.stack.enter_context(rows)
         self.stack.enter_context(files.naming_lines())
         return GivenStream(rows, files.name)
 
@@ -317,7 +321,7 @@ class _Reader:
         if labels is None or not used:
             return rows, None
         if self._classes is not None:
-            labels = self.names.labels(labels)
+            labels = training_labels(labels, self._classes)
         return rows, checked_labels(rows, labels, self.check.reading.class_names)
 
     def _used(self, labels: FloatArray, spec: Input) -> FloatArray | None:
@@ -339,3 +343,8 @@ class _Reader:
             how = " (`rows`)" if hasattr(self.options, "rows") else ""
             self.setting.note(f"{sample.limit:,} of {sample.seen:,} rows of `{spec.name}` are used{how}")
         return sample.result()
+
+
+def _is_shared(options: Any, given: Any) -> bool:
+    """Whether rows are read by the workers of a cluster, or are a collection of Dask."""
+    return getattr(options, "dask", None) is not None or hasattr(given, "__dask_graph__")

@@ -51,26 +51,6 @@ class TrainingNames:
             self._columns = tuple(columns)
         self._done = True
 
-    def labels(self, given: ArrayLike) -> FloatArray:
-        """The labels of the training rows, in memory, as numbers: provisional ones of names."""
-        assert self.classes is not None
-        values = as_array(given, "`labels`")
-        if values.dtype.kind not in "OUST" or values.ndim != 1:
-            return np.ascontiguousarray(values, dtype=np.float64)
-        for one in values if values.dtype.kind in "OS" else ():
-            if not isinstance(one, str | Real | np.bool_):
-                raise OptionError(
-                    f"`labels` holds an object of type {type(one).__name__}; expected numbers or strings"
-                )
-        found, bad = self.classes.of_objects(values.tolist())
-        if bad is None:
-            return found
-        other, word = "names" if self.classes.sort == "numbers" else "numbers", values.tolist()[bad]
-        raise OptionError(
-            f"`labels`: {word!r} in row {bad + 1} is not one of the {self.classes.sort} that begin "
-            f"the labels; expected only {self.classes.sort}, or only {other}"
-        )
-
     @property
     def of_classes(self) -> dict[float, str] | None:
         """The name of each label, if the labels of the training rows are names."""
@@ -101,6 +81,26 @@ class TrainingNames:
         if classes is not None:
             scaling = replace(scaling, class_names=tuple(classes.values()), class_labels=tuple(classes))
         return scaling
+
+
+def training_labels(given: ArrayLike, classes: TrainingClasses) -> FloatArray:
+    """The labels of training rows in memory as numbers: provisional ones of names, which `classes` gets."""
+    values = as_array(given, "`labels`")
+    if values.dtype.kind not in "OUST" or values.ndim != 1:
+        return np.ascontiguousarray(values, dtype=np.float64)
+    for one in values if values.dtype.kind in "OS" else ():
+        if not isinstance(one, str | Real | np.bool_):
+            raise OptionError(
+                f"`labels` holds an object of type {type(one).__name__}; expected numbers or strings"
+            )
+    found, bad = classes.of_objects(values.tolist())
+    if bad is None:
+        return found
+    other, word = "names" if classes.sort == "numbers" else "numbers", values.tolist()[bad]
+    raise OptionError(
+        f"`labels`: {word!r} in row {bad + 1} is not one of the {classes.sort} that begin "
+        f"the labels; expected only {classes.sort}, or only {other}"
+    )
 
 
 def with_balanced_weights(options: Any, method: Method, inputs: Mapping[str, Any]) -> Any:

@@ -18,7 +18,9 @@ from svmfast.formats.classes import TrainingClasses
 from svmfast.formats.data import check_replayable, recognized, stream_data
 from svmfast.formats.dataset import Notes
 from svmfast.formats.spool import Spool
-from svmfast.options import Reading
+from svmfast.options import PLAIN, Reading
+from svmfast.rows import FloatArray, Rows
+from svmfast.solvers.training_data import expand
 
 #: Least bytes of a part, unless all rows have fewer, and most parts: a worker keeps a file open for each.
 PART_BYTES, MOST_PARTS = 32 << 20, 512
@@ -129,7 +131,8 @@ class HeldPart:
 
     def __sizeof__(self) -> int:
         # For Dask, which then prefers to move a task to the rows.
-        return object.__sizeof__(self) + sum(piece.size for piece in self._given[0])
+        held = sum(piece.size for piece in self._given[0]) if self._spool is None else self._spool.n_bytes
+        return object.__sizeof__(self) + held
 
     def __del__(self) -> None:
         if self._spool is not None:
@@ -169,6 +172,25 @@ class HeldPart:
         begins = piece.place is None or piece.place[0] == 0
         count = spool.n_rows - before
         return PieceRead(piece.path, begins, count, notes, first_line, columns, width, empty)
+
+
+class HeldRows(HeldPart):
+    """Rows that a worker has computed, held in a temporary file; pickled, they travel."""
+
+    def __init__(
+        self, rows: Rows, labels: FloatArray, classes: TrainingClasses | None, read: PieceRead
+    ) -> None:
+        super().__init__((), PLAIN, False)
+        self.classes, self.pieces = classes, [read]
+        self._spool = Spool(_COLLECTED, in_file=True)
+        self._spool.add(rows, labels)
+        self._spool.finish()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        spool = self.spool()
+        held = spool.rows_between(0, spool.n_rows)
+        rows = expand(held.rows, spool.columns, spool.n_features)
+        return type(self), (rows, held.labels, self.classes, *self.pieces)
 
 
 def read_to_error(path: str, reading: Reading, classes: TrainingClasses | None) -> None:

@@ -1,20 +1,26 @@
 """Rows that workers read: the blocks, sums and errors of one process, for any files and parts."""
 
 import os
+import signal
 
 import numpy as np
+import pandas
 import pyarrow as pa
 import pytest
+from command import ran
 from table_files import write
 
+import svmfast as package
 from svmfast.commands import cluster_leaves
 from svmfast.commands.cluster import connected
 from svmfast.commands.cluster_reading import ClusterReader
-from svmfast.errors import SvmfastError
+from svmfast.dask import budget_train
+from svmfast.errors import DataFormatError, SvmfastError
 from svmfast.formats import parts
 from svmfast.formats.classes import TrainingClasses
 from svmfast.formats.data import stream_data
 from svmfast.formats.files_read import FilesRead
+from svmfast.formats.model_files import model_bytes
 from svmfast.formats.spool import Spool
 from svmfast.formats.svmlight import write_svmlight
 from svmfast.options import Reading
@@ -34,6 +40,7 @@ def workers():
     distributed = pytest.importorskip("distributed")
     before = dict(os.environ)
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "processes": False}
+    options["protocol"] = "tcp://"
     with distributed.LocalCluster(**options) as local, connected(local.scheduler_address) as found:
         yield found
     os.environ.clear()
@@ -125,7 +132,7 @@ def files_of(folder, table, places, kinds):
     [
         ((), ["", ".parquet"], 200_000),
         ((), [".parquet"], 50_000),
-        ((), [""], 10_000),
+        ((), [""], 30_000),
         ((), [".gz"], 200_000),
         ((8192, 8193, 8193, 20_000), ["", ".gz", ".csv", ".parquet"], 100_000),
         ((1, 4000, 8000, 9000, 9001), [".parquet", ""], 1 << 30),
@@ -192,3 +199,52 @@ def test_errors_are_those_of_one_process(what, workers, tmp_path, monkeypatch):
     with pytest.raises(SvmfastError) as theirs:
         alone(last, reading, TrainingClasses())
     assert (type(ours.value), str(ours.value)) == (type(theirs.value), str(theirs.value))
+
+
+@pytest.mark.parametrize("sizes", [(9000, 0, 12_000, 9000), (100, 29_900)])
+def test_collections_of_dask_train_the_model_of_arrays(workers, table, sizes):
+    dask = pytest.importorskip("dask.array")
+    from dask.dataframe import from_delayed
+    from dask.delayed import delayed
+
+    x, y = table
+    options = {"budget": 5, "passes": 1, "sample": 2000, "gamma": 0.5}
+    rows = dask.from_array(x, chunks=((*filter(None, sizes),), (2, 3)))
+    labels = dask.from_array(y, chunks=rows.chunks[:1])
+    expected = model_bytes(package.budget_train(x, y, **options).model)
+    assert model_bytes(budget_train(rows, labels, **options).model) == expected
+    names = np.array(["no", "yes", "maybe"])[y.astype(int)]
+    frame = pandas.DataFrame(x, columns=list("abcde")).assign(label=names)
+    parts = [frame[end - size : end] for size, end in zip(sizes, np.cumsum(sizes), strict=True)]
+    frames = from_delayed([delayed(part) for part in parts])
+    made = budget_train(frames, **options)
+    other = budget_train(frames[list("abcde")], frames["label"], **options)
+    assert model_bytes(made.model) == model_bytes(other.model)
+    alone = package.budget_train(frame[list("abcde")], names, **options)
+    assert model_bytes(made.model) == model_bytes(alone.model)
+    assert made.class_names == alone.class_names
+    with pytest.raises(DataFormatError, match=r"^partition 0: row 1: class label is not an integer \('"):
+        budget_train(rows, labels + 0.5, **options)
+
+
+def test_a_command_trains_the_same_model_on_workers(workers, table, tmp_path):
+    files = files_of(tmp_path, table, (8192, 20_000), ["", ".gz", ".csv"])
+    words = ("budget-train", "-q", "-B", "5", "--passes", "1", "--sample", "2000", "-b", "1", *files, "-o")
+    ran(*words, tmp_path / "alone")
+    ran(*words, tmp_path / "shared", "--dask", workers.client.scheduler.address)
+    assert (tmp_path / "shared").read_bytes() == (tmp_path / "alone").read_bytes()
+
+
+@pytest.mark.nightly
+def test_killed_workers_are_replaced(table, tmp_path):
+    files = files_of(tmp_path, table, (10_000, 20_000), [".parquet"])
+    theirs = found(alone(files, Reading(), None))
+    with connected("local:2", holds_rows=True) as local:
+        how = (Reading(), None, lambda path, columns: None, FilesRead("data"), 1 << 30)
+        rows = ClusterReader(local, *how, lambda text: None, lambda *of: None).read_files(
+            list(map(str, files))
+        )
+        for _ in range(2):
+            pids = list(local.client.run(os.getpid).values())
+            os.kill(pids[0], signal.SIGKILL)
+            assert found(rows) == theirs

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from svmfast.errors import OptionError
 from svmfast.libsvm_names import SVM_TYPES
 from svmfast.methods.method import Input, Method
-from svmfast.options import MEMORY, Seeded, class_weights, option
+from svmfast.options import MEMORY, Seeded, class_weights, on_workers, option
 from svmfast.values import Bytes, Choice, Numbered, OnOff, Real, Switch, Whole
 
 
@@ -81,6 +81,7 @@ class BudgetTrainOptions(Seeded):
         "Hold out every fifth row (20,000 at most) and fit the probability estimates on these rows.",
         "-b",
     )
+    dask: str | None = on_workers("Read the rows and refit")
     memory: int = option(
         MEMORY,
         Bytes(),
