@@ -136,6 +136,27 @@ def test_the_bias_is_optional(keep, usual):
         assert (budget_train(moons(), replace(MOONS, keep=keep, **more))[0].rho[0] != 0) == biased
 
 
+def test_moved_vectors_lower_the_objective():
+    (x, y), (other, target) = two_moons(3000, 3), two_moons(3000, 4)
+    source, options, losses = source_of(Rows.from_dense(x), y), replace(MOONS, C=10, gamma=4, budget=4), []
+    for move in (0, 40):
+        made, _ = budget_train(source, replace(options, move=move))
+        f = made.decision_values(Rows.from_dense(other))[:, 0]
+        losses.append(np.mean(np.maximum(0, 1 - target * f) ** 2))
+    assert losses[1] < 0.8 * losses[0]
+
+
+def test_the_descent_visits_a_sample_and_the_refit_all_rows():
+    x, y = two_moons(9000, 3)
+    source, options = source_of(Rows.from_dense(x), y), replace(MOONS, sample=3000, passes=2)
+    made, report = budget_train(source, options)
+    assert 2 * 2800 < report.steps < 2 * 3200
+    assert report.rows == 9000
+    # At the minimum of the objective over all rows, its derivative by the bias vanishes.
+    slack = np.maximum(0, 1 - y * made.decision_values(Rows.from_dense(x))[:, 0])
+    assert abs(np.mean(y * slack)) < 1e-3 * np.mean(slack)
+
+
 def test_a_refit_that_is_worse_is_not_returned():
     source, validate = moons(), Rows.from_dense(two_moons(500, 22)[0])
     options = replace(MOONS, passes=3)
@@ -162,10 +183,10 @@ def test_data_are_checked():
 # --- runs ---
 
 
-@pytest.mark.parametrize("keep", ["refit", "last"])
-def test_threads_and_pieces_change_no_byte(keep):
+@pytest.mark.parametrize("more", [{}, {"keep": "last"}, {"move": 3}, {"sample": 200}])
+def test_threads_and_pieces_change_no_byte(more):
     source, _ = fixture("digits")
-    options = replace(DIGITS, keep=keep, probability=True)
+    options = replace(DIGITS, probability=True, **more)
     one = trained_bytes(source, options)
     assert one == trained_bytes(source, options, Setting(threads=2))
     assert one == trained_bytes(spooled(*read_rows("digits.train")), options)

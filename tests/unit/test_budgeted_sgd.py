@@ -5,10 +5,11 @@ import pytest
 from budget_twin import Twin, best_merge
 from command import svmfast
 from program import data
-from scipy.optimize import minimize
+from scipy.optimize import approx_fprime, minimize
 from two_moons import block_of, kernel, refit, two_moons
 
 from svmfast.errors import NotFiniteError, OptionError
+from svmfast.methods.budget import moving
 from svmfast.methods.budget import refit as refit_module
 from svmfast.methods.budget.sgd import BudgetedSgd, BudgetExpansion, StepOptions, merge_tables
 from svmfast.solvers.platt import fit_sigmoid, laplace_scale
@@ -133,6 +134,24 @@ def test_refit_reaches_the_minimum(extra, bias):
     assert reached <= oracle.fun * (1 + 1e-4)
     assert reached < before
     assert bias or found.bias == 0.0
+
+
+@pytest.mark.parametrize("extra", [{"weights": (1.0, 4.0)}, {**SQUARE, "epsilon": 0.05}])
+def test_the_gradient_of_moved_vectors_is_that_of_differences(extra):
+    (x, y), rng = two_moons(40, 11), np.random.default_rng(2)
+    y = np.sin(3 * x[:, 1]) if "loss" in extra else y
+    options, theta = StepOptions(3, 0.6, 0.02, **extra), rng.normal(size=4)
+    vectors = x[:3] + rng.normal(0, 0.3, (3, 6))
+
+    def value(p):
+        z = p[:18].reshape(3, 6)
+        return objective(p[18:], kernel(x, z, 0.6), kernel(z, z, 0.6), y, options, True)
+
+    at = np.append(vectors, theta)
+    found, gradient = moving.objective(BudgetExpansion(vectors, theta[:3], theta[3]), block_of(x, y), options)
+    flat = np.concatenate([gradient.vectors.ravel(), gradient.coef, [gradient.bias]])
+    assert found == pytest.approx(value(at), rel=1e-12)
+    np.testing.assert_allclose(flat, approx_fprime(at, value, 1e-7), atol=1e-6)
 
 
 def test_refit_reads_blocks_and_orders_and_ignores_the_room_for_kernel_values(monkeypatch):

@@ -67,6 +67,13 @@ class BudgetTrainOptions(Seeded):
         "What to return: the last iterate with refitted coefficients (or unchanged, if that is better), or "
         "the last iterate.",
     )
+    move: int = option(
+        0,
+        Whole(0),
+        "Steps of L-BFGS that move the vectors, together with their coefficients, before the refit. Each "
+        "step visits all rows of a decision function, 100,000 at most.",
+        metavar="STEPS",
+    )
     bias: bool | None = option(
         None,
         Switch(),
@@ -101,6 +108,8 @@ class BudgetTrainOptions(Seeded):
     def check(self, given: Collection[str]) -> None:
         if self.C is not None and self.lambda_ is not None:
             raise OptionError("`C` and `lambda_` both set the regularization; give one of them")
+        if self.move and self.keep == "last":
+            raise OptionError("`move` has no effect with `keep` last")
         if self.weights and not self.is_classifier:
             raise OptionError("`weights` is for classes, which a regression does not have")
 

@@ -37,10 +37,10 @@ class Finished:
     first_class: BoolArray
 
 
-def finish(run: BudgetRun) -> list[Finished]:
-    """Choose an expansion for each pair."""
+def iterates(run: BudgetRun) -> list[BudgetExpansion]:
+    """The expansion of each pair after the last step."""
 
-    def rounded(pair: Pair) -> BudgetExpansion:
+    def last(pair: Pair) -> BudgetExpansion:
         taken = pair.machine.expansion()
         for what, values in (
             ("coefficients", taken.coef),
@@ -52,23 +52,29 @@ def finish(run: BudgetRun) -> list[Finished]:
                     f"training ended with {what} outside the range of floating point; "
                     f"lambda is {pair.machine.options.lambda_:g}, gamma {run.gamma:g}"
                 )
-        return BudgetExpansion(eight_digits(taken.vectors), taken.coef, taken.bias)
+        return taken
+
+    return run.for_pairs(last)
+
+
+def finish(run: BudgetRun, found: Sequence[BudgetExpansion]) -> list[Finished]:
+    """Refit the expansions of all pairs, unless the iterate is kept or is better."""
+    rounded = [BudgetExpansion(eight_digits(one.vectors), one.coef, one.bias) for one in found]
 
     def chosen(of_pair: tuple[Pair, BudgetExpansion, Refit | None]) -> Finished:
         pair, iterate, fit = of_pair
-        found = iterate
+        best = iterate
         if fit is not None:
             fitted = fit.expansion()
             if run.loss(pair, fitted) <= run.loss(pair, iterate):
-                found = fitted
-        return Finished(found, iterate.coef > 0)
+                best = fitted
+        return Finished(best, pair.machine.expansion().coef > 0)
 
-    iterates = run.for_pairs(rounded)
-    fits: list[Refit | None] = [None] * len(iterates)
+    fits: list[Refit | None] = [None] * len(rounded)
     if run.options.keep == "refit":
         with one_blas_thread(numpy_only=True):
-            fits = _refits(run, iterates)
-    return map_in_threads(chosen, list(zip(run.pairs, iterates, fits, strict=True)), run.threads)
+            fits = _refits(run, rounded)
+    return map_in_threads(chosen, list(zip(run.pairs, rounded, fits, strict=True)), run.threads)
 
 
 def _refits(run: BudgetRun, iterates: list[BudgetExpansion]) -> list[Refit | None]:

@@ -60,6 +60,17 @@ class KernelCache:
             self.room += self._kept.pop(key).nbytes
 
 
+@dataclass(frozen=True, eq=False)
+class Pulls:
+    """The loss of rows and its derivatives, by the coefficients and by the exponents of the kernel values."""
+
+    loss: float
+    gradient: FloatArray
+    #: The rows that have a loss; (active, m) their derivatives by -gamma |x_i - u_j|^2.
+    active: IntArray
+    terms: FloatArray
+
+
 class RefitProblem:
     """The problem of one decision function: the sums over the rows of a block, for any theta.
 
@@ -114,7 +125,7 @@ class RefitProblem:
                 kernel = self._kernel(block, rows)
                 cache.keep(key, kernel)
             with np.errstate(over="ignore", invalid="ignore"):
-                slack, direction, weight = self._losses(kernel[:, : self.size] @ theta, y)
+                slack, direction, weight = losses(self.options, kernel[:, : self.size] @ theta, y)
                 active = np.flatnonzero(slack > 0)
                 np.take(kernel, active, axis=0, out=room[: len(active)], mode="clip")
                 kernel, slack, weight = room[: len(active), : self.size], slack[active], weight[active]
@@ -126,12 +137,22 @@ class RefitProblem:
                 hessian += kernel.T @ kernel
         return [loss, gradient, hessian]
 
-    def _losses(self, f: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The slack of rows, its derivative by f, and their weights."""
-        if self.options.loss == "hinge":
-            weight = np.where(y > 0, self.options.weights[1], self.options.weights[0])
-            return 1 - y * f, -y, weight
-        return np.abs(f - y) - self.options.epsilon, np.where(f > y, 1.0, -1.0), np.ones(len(y))
+    def pulls(self, block: TrainingBlock, theta: FloatArray, order: IntArray) -> Pulls:
+        m = len(self.vectors)
+        kernel = self._kernel(block, order)[:, : self.size]
+        slack, direction, weight = losses(self.options, kernel @ theta, block.targets[order])
+        active = np.flatnonzero(slack > 0)
+        kernel, weighted = kernel[active], (weight * slack)[active]
+        by_row = direction[active] * weighted
+        terms = by_row[:, None] * kernel[:, :m] * theta[:m]
+        return Pulls(0.5 * float(weighted @ slack[active]), by_row @ kernel, order[active], terms)
+
+
+def losses(options: StepOptions, f: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The slack of rows, positive if they have a loss, its derivative by f, and their weights."""
+    if options.loss == "hinge":
+        return 1 - y * f, -y, np.where(y > 0, options.weights[1], options.weights[0])
+    return np.abs(f - y) - options.epsilon, np.where(f > y, 1.0, -1.0), np.ones(len(y))
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ Pairs are therefore independent of each other and of the number of threads.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,7 +24,7 @@ MOST_HELD_OUT = 20_000
 #: If no rows are held out, candidate models are compared on about this many training rows.
 SAMPLE = 10_000
 
-_ORDER, _HOLD_OUT, _PICK, _DRAW = 1, 2, 3, 4  # each purpose has its own seed
+_ORDER, _HOLD_OUT, _PICK, _DRAW, _FIT = 1, 2, 3, 4, 5  # each purpose has its own seed
 _UNUSED = -1  # code of rows that are not trained on
 
 Codes = NDArray[np.int32]
@@ -86,6 +87,14 @@ def _divided(
         (block.rows.take(out), block.labels[out]),
         (block.rows.take(picked), block.labels[picked]),
     )
+
+
+def _fitted(block: WorkingSet, asked: tuple[Division, float]) -> tuple[Rows, FloatArray, Codes]:
+    """Some of the training rows, with their labels and codes."""
+    division, share = asked
+    codes = division.training_codes(block)
+    mask = chosen(block.numbers, division.seed + _FIT, share) & (codes != _UNUSED)
+    return block.rows.take(mask), block.labels[mask], codes[mask]
 
 
 @dataclass(eq=False)
@@ -178,6 +187,21 @@ class RunRows:
         if self._order is None or self._order[0] != key:
             self._order = key, random_order(count, self.options.seed, *key, _ORDER)
         return self._order[1]
+
+    def fitted(self, most: int, pairs: Sequence[tuple[int, int]], threads: int) -> list[TrainingBlock]:
+        """About `most` training rows of each pair of classes, or for regression of all."""
+        fewest = min(int(self.counts[sorted({*pair})].sum()) for pair in pairs)
+        share = self._share(most * self.source.n_rows // max(1, fewest))
+        parts = list(self.source.each(_fitted, (self.division, share), threads))
+        rows = Rows.concatenate([part[0] for part in parts])
+        labels, codes = (np.concatenate([part[k] for part in parts]) for k in (1, 2))
+        norms, blocks = rows.squared_norms(), []
+        for first, second in pairs:
+            mine = np.flatnonzero((codes == first) | (codes == second))
+            mine = mine[:: max(1, len(mine) // most)]
+            targets = np.where(codes[mine] == first, 1.0, -1.0) if len(self.classes) else labels[mine]
+            blocks.append(TrainingBlock(rows.take(mine), norms[mine], targets))
+        return blocks
 
     def _share(self, most: int) -> float:
         """The share that about `most` rows are, in a quarter of the memory."""

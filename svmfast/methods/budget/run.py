@@ -16,7 +16,8 @@ import numpy as np
 from svmfast.display import count
 from svmfast.figures import Figures, figure
 from svmfast.methods.budget import BudgetTrainOptions
-from svmfast.methods.budget.finish import assemble, finish
+from svmfast.methods.budget.finish import assemble, finish, iterates
+from svmfast.methods.budget.moving import moved_vectors
 from svmfast.methods.budget.training import BudgetRun
 from svmfast.methods.candidates import Candidate, CandidateRequest, NotTried
 from svmfast.methods.common.problem import head_quality, remark_on_classes, warn_of_absent
@@ -99,10 +100,14 @@ def budget_train(
     while not run.ended:
         run.advance()
         setting.progress(run.visited, run.total, "train")
-    seconds = time.perf_counter() - begin
     run.rows.forget()
+    found = iterates(run)
+    if options.move:
+        setting.progress(0, None, "move")
+        found = moved_vectors(run, found)
+    seconds = time.perf_counter() - begin
     setting.progress(0, None, "refit" if options.keep == "refit" else "finish")
-    finished = finish(run)
+    finished = finish(run, found)
     model = assemble(run, finished)
     score = None
     if validate is not None and len(validate[1]):
