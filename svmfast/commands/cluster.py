@@ -76,7 +76,9 @@ def connected(
                 cluster = package.LocalCluster(
                     n_workers=int(address.removeprefix(_LOCAL)),
                     threads_per_worker=1,  # so that workers do not compete for cores
-                    dashboard_address=None,
+                    # A free port, without a warning that the usual one is in use.
+                    dashboard_address="127.0.0.1:0",
+                    scheduler_kwargs={"dashboard": False},
                     silence_logs=50,
                 )
             client = stack.enter_context(package.Client(stack.enter_context(cluster)))
