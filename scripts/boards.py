@@ -20,18 +20,19 @@ static unsigned long elapsed;
 static unsigned stack;
 #else
 #include "model.h"
+#define READ(place) (sizeof(model_input) == 1 ? (model_input)MODEL_READ_8(place) : \\
+    sizeof(model_input) == 2 ? (model_input)MODEL_READ_16(place) : (model_input)MODEL_READ(place))
 static unsigned long elapsed;
 static unsigned stack;
 #ifdef MODEL_TEST
-static volatile model_real sink;
-static __attribute__((noinline)) void one(const model_real *x) { sink = (model_real)ANSWER(x); }
+static volatile __typeof__(ANSWER(NULL)) sink;
+static __attribute__((noinline)) void one(const model_input *x) { sink = ANSWER(x); }
 static __attribute__((noinline)) int work(void) {
-    static model_real x[MODEL_FEATURES];
+    static model_input x[MODEL_FEATURES];
     int i, j;
     unsigned char *top = (unsigned char *)__builtin_frame_address(0) - 64, *low = top - PAINTED;
     for (i = 0; i < MODEL_TEST_ROWS; ++i) {
-        for (j = 0; j < MODEL_FEATURES; ++j)
-            x[j] = MODEL_READ(model_test_rows + (size_t)i * MODEL_FEATURES + j);
+        for (j = 0; j < MODEL_FEATURES; ++j) x[j] = READ(model_test_rows + (size_t)i * MODEL_FEATURES + j);
         if (i == 0) for (j = 0; j < PAINTED; ++j) low[j] = 0xA5;
         begin();
         one(x);
@@ -44,11 +45,11 @@ static __attribute__((noinline)) int work(void) {
     return model_test();
 }
 #else
-static volatile model_real x[MODEL_FEATURES];
+static volatile model_input x[MODEL_FEATURES];
 #ifdef CERTAIN
-static int work(void) { return model_certain((const model_real *)x, NULL); }
+static int work(void) { return model_certain((const model_input *)x, NULL); }
 #else
-static int work(void) { return (int)ANSWER((const model_real *)x); }
+static int work(void) { return (int)ANSWER((const model_input *)x); }
 #endif
 #endif
 #endif
@@ -173,9 +174,9 @@ class TooLargeError(Exception):
     """A model that is too large for a board."""
 
 
-def on_board(model, rows, board, folder):
+def on_board(model, rows, board, folder, **options):
     """Export, compile, run and count; raise TooLargeError if the model does not fit on the board."""
-    made, about = svmfast.export(model, "c", test=rows), BOARDS[board]
+    made, about = svmfast.export(model, "c", test=rows, **options), BOARDS[board]
     flash = flash_of(made.text, board, folder)
     certain = "MODEL_HAS_CERTAIN" in made.text
     proving = flash_of(made.text, board, folder, certain=True) if certain else None

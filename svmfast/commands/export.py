@@ -72,6 +72,14 @@ class ExportOptions(Bounded):
         "Precision of the exported arithmetic.",
         shown="float for c, double for onnx",
     )
+    fixed: int | None = option(
+        None,
+        Whole(8, 16),
+        "C: integers only, without floating point. 16: the file takes 16-bit integers, made by "
+        "NAME_quantize(), or whole numbers as they are; 8: bytes as they are. The ranges are those of "
+        "`data`, or of svm-scale in the model.",
+        metavar="8|16",
+    )
     test_rows: int = option(
         200, Whole(1), "C: number of the rows `test` that go into the file, for its own test."
     )
@@ -102,9 +110,8 @@ class ExportOptions(Bounded):
         None,
         RowsFile(role="data"),
         "C: if a LIBSVM model needs more than `max_flash`, compress it with `metric` auto on these rows, and "
-        "report how many labels differ.",
+        "report how many labels differ. With `fixed`: rows that show the ranges of the features.",
         metavar="ROWS",
-        only_with="max_flash",
     )
 
 
@@ -166,6 +173,7 @@ def _check_options(to: str, options: ExportOptions, *, ranges: bool) -> None:
             "prefix": options.prefix != "model",
             "max_flash": options.max_flash is not None,
             "data": options.data is not None,
+            "fixed": options.fixed is not None,
         },
         "onnx": {"opset": options.opset is not None},
         "libsvm": {"ranges": ranges},
@@ -178,8 +186,15 @@ def _check_options(to: str, options: ExportOptions, *, ranges: bool) -> None:
         raise OptionError("LIBSVM's text has the model's own numbers: no precision, and nothing to `test`")
     if to == "libsvm" and options.probability:
         raise OptionError("LIBSVM's text has the probabilities of the model without `probability`")
-    if options.data is not None and (options.max_flash is None or options.precision == "double"):
-        raise OptionError("`data` is only used with `max_flash`, and with `precision` float")
+    if options.fixed is not None and (options.precision is not None or options.probability):
+        raise OptionError("`fixed` has integers only: no `precision`, and no `probability`")
+    if options.fixed not in (None, 8, 16):
+        raise OptionError(f"`fixed` {options.fixed} is no size of the inputs; expected 8 or 16")
+    if options.data is not None and options.fixed is None:
+        if options.max_flash is None:
+            raise OptionError("`data` is only used with `max_flash` or `fixed`")
+        if options.precision == "double":
+            raise OptionError("`data` is only used with `precision` float")
     if not _IDENTIFIER.fullmatch(options.prefix):
         raise OptionError(
             f"`prefix` '{options.prefix}' cannot begin a name; give a letter, then letters, digits, '_'"

@@ -13,15 +13,13 @@ from svmfast.figures import Figures, figure
 from svmfast.methods.compress.report import CompressReport
 from svmfast.pages.notebook import Shown
 
-_NOT_MEASURED = "nothing, since the model has no vectors and no test rows are given"
-
 
 @dataclass(frozen=True, kw_only=True)
 class ExportReport(Figures):
     """The figures of an exported file; LIBSVM's text, which is the model itself, only has a size."""
 
     language: str = figure("The language of the file.")
-    arithmetic: str | None = figure("Precision of the exported arithmetic: float or double.", default=None)
+    arithmetic: str | None = figure("The exported arithmetic: float, double or integers.", default=None)
     bytes: int = figure("Size of the file written.")
     table_bytes: int | None = figure(
         "Constant tables and class names of a C file, without its code.", default=None
@@ -32,6 +30,11 @@ class ExportReport(Figures):
         "The report of compress, if the model was compressed for `max_flash`.", default=None, optional=True
     )
 
+    @property
+    def _not_measured(self) -> str:
+        no_vectors = "" if self.arithmetic == "integers" else "the model has no vectors and "
+        return f"nothing, since {no_vectors}no test rows are given"
+
     def lines(self) -> list[str]:
         """The figures as text, one per line."""
         if self.arithmetic is None:
@@ -39,7 +42,7 @@ class ExportReport(Figures):
         out = [] if self.compressed is None else self.compressed.lines()
         out += [
             f"exported     {self.language}, arithmetic in {self.arithmetic}",
-            f"measured     {_NOT_MEASURED if self.accuracy is None else self.accuracy.words()}",
+            f"measured     {self._not_measured if self.accuracy is None else self.accuracy.words()}",
         ]
         if self.table_bytes is not None:
             out.append(f"flash        {self.table_bytes:,} bytes of tables, and the code")

@@ -13,13 +13,16 @@ from svmfast import __version__
 from svmfast.commands.data_check import IN_MEMORY, DataCheck
 from svmfast.commands.export import ExportOptions
 from svmfast.commands.export_report import Export, ExportReport
+from svmfast.commands.fixed_ranges import ranges_of
 from svmfast.commands.given import rows_of, with_scaling_of
 from svmfast.commands.libsvm_text import libsvm_text
 from svmfast.commands.run import run_method
 from svmfast.errors import NegativeAnswerError, UnsupportedError
-from svmfast.exports.accuracy import Settings, checked_rows, measured
+from svmfast.exports.accuracy import Settings, checked_rows, fixed_rows, measured
 from svmfast.exports.c import table_bytes
 from svmfast.exports.computation import computation_of
+from svmfast.exports.fixed import Fixed
+from svmfast.exports.fixed_plan import planned
 from svmfast.exports.languages import LANGUAGES
 from svmfast.formats.model_files import identity_of
 from svmfast.methods.registry import method
@@ -55,7 +58,12 @@ def exported(
         return Export(text, ExportReport(language=to, bytes=len(text)), beside)
     compressed: Any = None
     limit = chosen.max_flash
-    if limit is not None and chosen.data is not None and (size := table_bytes(given)) > limit:
+    if (
+        limit is not None
+        and chosen.data is not None
+        and chosen.fixed is None
+        and (size := table_bytes(given)) > limit
+    ):
         listener.note(f"the tables take {size:,} bytes, more than `max_flash`: the model is compressed")
         options = {"max_flash": limit, "metric": "auto", "memory": chosen.memory}
         inputs, read = {"model": given, "data": chosen.data}, {**vars(reading), "scale": None}
@@ -63,17 +71,27 @@ def exported(
         if made.model is None:
             raise NegativeAnswerError(f"{made.refusal}; {made.advice}")
         given, compressed = made.model, made.report
-    rows, of = _rows(
-        chosen.test, DataCheck(given, replace(reading, scale=None), listener), cores, chosen.memory
-    )
-    arithmetic = chosen.precision or ("float" if to == "c" else "double")
-    dtype = np.dtype(np.float32 if arithmetic == "float" else np.float64)
+    check = DataCheck(given, replace(reading, scale=None), listener)
+    rows, of = _rows(chosen.test, check, cores, chosen.memory)
     computation, language = computation_of(given), LANGUAGES[to].module()
-    found = measured(given, computation, language.evaluate, dtype, rows, of, cores)
+    arithmetic = chosen.precision or ("float" if to == "c" else "double")
+    dtype, evaluate = np.dtype(np.float32 if arithmetic == "float" else np.float64), language.evaluate
+    plan = None
+    if chosen.fixed is not None:
+        shown = _rows(chosen.data, check, cores, chosen.memory)
+        plan = planned(computation, ranges_of(computation, *shown, chosen.fixed))
+        arithmetic, dtype, evaluate = "integers", plan.inputs.ranges.kind, plan.evaluate
+    found = None
+    if plan is None or rows is not None:
+        found = measured(given, computation, evaluate, dtype, rows, of, cores)
     checked = None
     if rows is not None and to == "c":
         first = rows[: chosen.test_rows]
-        checked = checked_rows(given, computation, language.evaluate, first, dtype)
+        if plan is None:
+            checked = checked_rows(given, computation, evaluate, first, dtype)
+        else:
+            checked = fixed_rows(given, plan, first)
+            _note_outside(plan, rows, of, listener)
         if not len(checked.values):  # C has no empty tables
             checked = None
             listener.note("the file has no test, since rounding may give every row of it another label")
@@ -82,7 +100,9 @@ def exported(
     origin = {"exported by": f"svmfast {__version__}", "model": identity_of(given), **known}
     names = () if given.scaling is None else given.scaling.feature_names or ()
     names = names if len(names) == computation.n_features else ()  # of all features, or none
-    settings = Settings(chosen.prefix, dtype, origin, found, checked, names, chosen.probability, chosen.opset)
+    settings = Settings(
+        chosen.prefix, dtype, origin, found, checked, names, chosen.probability, chosen.opset, plan
+    )
     content, flash = language.write(computation, settings)
     if limit is not None and flash > limit:
         raise NegativeAnswerError(
@@ -100,6 +120,13 @@ def exported(
     )
     _note_lacks(to, given, chosen, listener)
     return Export(content, report)
+
+
+def _note_outside(plan: Fixed, rows: Rows, of: str, listener: Listener) -> None:
+    """Note how many rows have a value that the file limits."""
+    outside = len(rows) - int(plan.inputs.variables(rows)[1].sum())
+    if outside:
+        listener.note(f"{outside:,} of {len(rows):,} {of} have a value beyond the ranges, which is limited")
 
 
 def _check_probability(model: Model) -> None:

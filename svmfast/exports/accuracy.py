@@ -10,6 +10,7 @@ import numpy as np
 
 from svmfast.display import count
 from svmfast.exports.computation import Computation
+from svmfast.exports.fixed import Fixed
 from svmfast.figures import Figures, figure
 from svmfast.models.base import Model
 from svmfast.rows import FloatArray, Rows, as_rows
@@ -77,12 +78,17 @@ class Settings:
     probability: bool = False
     #: Of ONNX's operators; None is the usual version.
     opset: int | None = None
+    #: The integers of a file that has no other arithmetic.
+    fixed: Fixed | None = None
 
     def measured(self) -> str:
         """Describe the precision of the file and its accuracy."""
-        precision = "single" if self.dtype == np.float32 else "double"
+        precision = "single precision" if self.dtype == np.float32 else "double precision"
+        if self.fixed is not None:
+            of = self.fixed.inputs.ranges
+            precision = f"integers, {'whole numbers' if of.whole else 'inputs'} of {of.kind.name} {of.of}"
         on = "not measured" if self.accuracy is None else f"on {self.accuracy.words()}"
-        return f"{precision} precision, {on}"
+        return f"{precision}, {on}"
 
 
 def measured(
@@ -156,3 +162,16 @@ def checked_rows(
         margin = np.diff(np.sort(wanted, axis=1)[:, -2:])[:, 0] / 2
     same = (head.predict(got) == expected) & (margin >= _LENIENCE * rounding)
     return CheckedRows(table[same], expected[same], left_out=int(np.count_nonzero(~same)))
+
+
+def fixed_rows(model: Model, plan: Fixed, rows: Rows) -> CheckedRows:
+    """The rows of the self-test of a file in integer arithmetic: those that get the model's label."""
+    head = model.head
+    wanted, got = model.decision_values(rows), plan.values(rows).astype(np.float64)
+    given = plan.inputs.variables(rows)[0].astype(np.float64)
+    if head.is_regression:
+        expected = np.rint(wanted[:, 0] / plan.unit)
+        return CheckedRows(given, expected, float(np.abs(got[:, 0] - expected).max(initial=0.0)))
+    expected = head.predict(wanted)
+    same = head.predict(got) == expected
+    return CheckedRows(given[same], expected[same], left_out=int(np.count_nonzero(~same)))

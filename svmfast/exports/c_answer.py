@@ -15,7 +15,7 @@ from svmfast.models.polynomial import PolynomialModel
 
 ANSWER = """\
 /* LIBSVM's answer to decision values. */
-$N_INLINE @label_type@ $n_answer_(const $n_real *values) {
+$N_INLINE @label_type@ $n_answer_(const @value@ *values) {
 ?sign:    return values[0] > @0@ ? @first_label@ : @second_label@;
 ?listed:    static const @label_type@ labels[@k@] = {@all_labels@};
 ?largest:    int i, best = 0;
@@ -32,8 +32,32 @@ $N_INLINE @label_type@ $n_answer_(const $n_real *values) {
 }
 """
 
+#: The end of the loop over values, of which each is `sure` or not, and of the function.
+VOTES = """\
+?!votes:        if (!sure) return 0;
+?votes:        j = out[f] > @0@ ? one : other;
+?votes:        ++votes[j];
+?votes:        ++most[j];
+?votes:        if (sure) ++least[j];
+?votes:        else ++most[one + other - j];
+?votes:        if (++other == @k@) {
+?votes:            ++one;
+?votes:            other = one + 1;
+?votes:        }
+    }
+?votes:    one = 0;
+?votes:    for (j = 1; j < @k@; ++j)
+?votes:        if (votes[j] > votes[one]) one = j;
+?votes:    /* No outcome of the uncertain pairs may change the winner; ties go to the first class. */
+?votes:    for (j = 0; j < @k@; ++j)
+?votes:        if (j != one && most[j] > least[one] - (j < one)) return 0;
+    return 1;
+}
+"""
+
 #: Compilers state some of the options that give up IEEE's rules in macros; others are found by what they do.
-CERTAIN = """\
+CERTAIN = (
+    """\
 /* 1 if the compiler keeps the rules of IEEE 754, on which the bound relies: no sum in another order, no
    quotient by a reciprocal, a nan that is a nan. */
 $N_INLINE int $n_strict_(void) {
@@ -92,26 +116,9 @@ $N_INLINE int $n_certain_(const $n_real *v, $n_real rest, @label_type@ *label) {
         beyond += (rough + near_) * ($N_READ(more + 3) + $N_READ(more + 4) * square);
         beyond += @times@$n_horner_(@degrees_table@ + @row@ * @degrees_wide@, @degrees_order@, r);
         sure = size > (near_ + beyond) * @slack@;
-?!votes:        if (!sure) return 0;
-?votes:        j = out[f] > @0@ ? one : other;
-?votes:        ++votes[j];
-?votes:        ++most[j];
-?votes:        if (sure) ++least[j];
-?votes:        else ++most[one + other - j];
-?votes:        if (++other == @k@) {
-?votes:            ++one;
-?votes:            other = one + 1;
-?votes:        }
-    }
-?votes:    one = 0;
-?votes:    for (j = 1; j < @k@; ++j)
-?votes:        if (votes[j] > votes[one]) one = j;
-?votes:    /* No outcome of the uncertain pairs may change the winner; ties go to the first class. */
-?votes:    for (j = 0; j < @k@; ++j)
-?votes:        if (j != one && most[j] > least[one] - (j < one)) return 0;
-    return 1;
-}
 """
+    + VOTES
+)
 
 CLASS_NAMES = """\
 /* The name of the class that a label stands for; NULL of any other number. */

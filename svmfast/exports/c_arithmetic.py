@@ -74,6 +74,7 @@ def arithmetic_words(tables: Tables) -> Words:
     terms = [real(1 / math.factorial(m)) for m in range(degree, -1, -1)]
     return {
         "single": single,
+        "double": not single,
         "type": "float" if single else "double",
         "uint": "uint32_t" if single else "uint64_t",
         "least": real(least),

@@ -47,7 +47,14 @@ class Tables:
         """Write a constant as the shortest decimal that reads back as this number in the file's precision."""
         return self._numbers(np.array([value]))[0]
 
+    def floats(self, name: str, values: NDArray[Any]) -> str:
+        """Add a table of single precision to a file of integers."""
+        words = [text + "f" for text in stored(values, np.dtype(np.float32)).astype(str).tolist()]
+        return self.add(name, "float", words, 4)
+
     def _numbers(self, values: NDArray[Any]) -> list[str]:
+        if self.dtype.kind != "f":
+            return [str(int(value)) for value in values.ravel().tolist()]
         found = stored(values.ravel(), self.dtype)
         # Some machines flush denormals to 0.
         found[(found != 0) & (np.abs(found) < np.finfo(self.dtype).tiny)] = 0
@@ -71,6 +78,13 @@ class Tables:
         bits = 8 if most < 256 else 16 if most < 65536 else 32
         words = [str(int(value)) for value in values.ravel()]
         return IntegerTable(self.add(name, f"uint{bits}_t", words, bits // 8), bits)
+
+    def whole(self, name: str, values: NDArray[Any], kind: Any) -> str:
+        """Add a table of integers of a type of NumPy; return the start of an element's expression."""
+        kind = np.dtype(kind)
+        words = [str(int(value)) for value in values.ravel().tolist()]
+        full = self.add(name, f"{kind.name}_t", words, kind.itemsize)
+        return f"({kind.name}_t)$N_READ_{8 * kind.itemsize}({full} + "
 
     def per_cell(self, name: str, values: NDArray[Any], cells: int) -> str:
         """The element of `cell` in a new table, or the number itself if there is a single cell."""
@@ -126,6 +140,11 @@ class Tables:
 
 class Sizes(Tables):
     """Tables of which only the size matters: all numbers have the same text."""
+
+    def floats(self, name: str, values: NDArray[Any]) -> str:
+        """Add a table of single precision to a file of integers."""
+        words = [text + "f" for text in stored(values, np.dtype(np.float32)).astype(str).tolist()]
+        return self.add(name, "float", words, 4)
 
     def _numbers(self, values: NDArray[Any]) -> list[str]:
         stored(values.ravel(), self.dtype)  # refuses what the precision does not hold

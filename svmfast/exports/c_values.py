@@ -11,7 +11,24 @@ from svmfast.exports.computation import Computation, KernelSums, starts_of
 from svmfast.exports.reference import FOLD, folds
 from svmfast.models.polynomial import PolynomialModel
 
-SUMS = """\
+#: Adds the terms of one vector to the functions of its class, or to all.
+TERMS = """\
+?classes:        while (left == 0) {
+?classes:            ++class_;
+?classes:            left = @class_size@;
+?classes:        }
+?classes:        --left;
+?classes:        /* The pairs of its class with the classes before it, then with those after it. */
+?classes:        own = class_ - 1;
+?classes:        for (f = 0; f < class_; ++f, own += @k@ - 1 - f)
+?classes:            @target@[own] += @term@;
+?classes:        own = class_ * (2 * @k@ - class_ - 1) / 2 - class_;
+?classes:        for (; f < @wide@; ++f) @target@[own + f] += @term@;
+?!classes:        for (f = 0; f < @wide@; ++f) @target@[f] += @term@;
+"""
+
+SUMS = (
+    """\
 /* The values of one cell, from its vectors. */
 $N_INLINE void $n_sums_(const $n_real *v, $n_real rest, int cell, $n_real *out) {
     const $n_real *coefficient = @coefficients@;
@@ -63,18 +80,9 @@ $N_INLINE void $n_sums_(const $n_real *v, $n_real rest, int cell, $n_real *out) 
 ?polynomial:            base *= base;
 ?polynomial:        }
 ?products:        known[i] = s;
-?classes:        while (left == 0) {
-?classes:            ++class_;
-?classes:            left = @class_size@;
-?classes:        }
-?classes:        --left;
-?classes:        /* The pairs of its class with the classes before it, then with those after it. */
-?classes:        own = class_ - 1;
-?classes:        for (f = 0; f < class_; ++f, own += @k@ - 1 - f)
-?classes:            @target@[own] += $N_READ(coefficient + f) * s;
-?classes:        own = class_ * (2 * @k@ - class_ - 1) / 2 - class_;
-?classes:        for (; f < @wide@; ++f) @target@[own + f] += $N_READ(coefficient + f) * s;
-?!classes:        for (f = 0; f < @wide@; ++f) @target@[f] += $N_READ(coefficient + f) * s;
+"""
+    + TERMS
+    + """\
         coefficient += @wide@;
 ?fold:        if ((i + 1) % @fold@ == 0) { /* sums of few terms round less */
 ?fold:            for (f = 0; f < @p@; ++f) {
@@ -99,6 +107,7 @@ $N_INLINE void $n_sums_(const $n_real *v, $n_real rest, int cell, $n_real *out) 
     for (f = 0; f < @p@; ++f) out[f] += $N_READ(rho + f);
 }
 """
+)
 
 POLYNOMIAL = """\
 /* A polynomial in @d@ variables: coefficients by degree, within a degree by sorted index tuples. */
@@ -235,13 +244,18 @@ def _sums(tables: Tables, values: KernelSums, p: int) -> Words:
         "fold": FOLD if fold else 0,
         "begin": "part[f] = out[f]" if fold else "out[f]",
         "target": "part" if fold else "out",
-        "classes": values.classes is not None,
+        "term": "$N_READ(coefficient + f) * s",
     }
-    if values.classes is not None:
-        sizes, k = tables.integers("class_sizes", values.classes), values.classes.shape[1]
-        place = f"cell * {k} + class_" if cells > 1 else "class_"
-        words |= {"class_size": sizes.at(f"({place})"), "k": k}
-    return words | _pseudo(tables, values, p)
+    return words | class_words(tables, values) | _pseudo(tables, values, p)
+
+
+def class_words(tables: Tables, values: KernelSums) -> Words:
+    """The sizes of the classes, if the vectors of each have coefficients of their own."""
+    if values.classes is None:
+        return {"classes": False}
+    (cells, k), sizes = values.classes.shape, tables.integers("class_sizes", values.classes)
+    place = f"cell * {k} + class_" if cells > 1 else "class_"
+    return {"classes": True, "class_size": sizes.at(f"({place})"), "k": k}
 
 
 def _pseudo(tables: Tables, values: KernelSums, p: int) -> Words:

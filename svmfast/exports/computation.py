@@ -220,6 +220,11 @@ class Degree(NamedTuple):
     #: (count,) the last index.
     last: IntArray
 
+    @property
+    def first(self) -> IntArray:
+        """Where the monomials of each parent begin."""
+        return np.flatnonzero(np.diff(self.parent, prepend=-1))
+
 
 def degrees(d: int, order: int) -> Iterator[Degree]:
     """Yield degrees 0 to `order` in `d` variables, in the order in which polynomials are packed."""

@@ -121,6 +121,14 @@ def part_of(sizes: IntArray, cell: int) -> slice:
     return slice(end - int(sizes[cell]), end)
 
 
+def owned_functions(values: KernelSums, cell: int, count: int) -> tuple[list[Any], IntArray]:
+    """The functions that the coefficients of each class belong to, and the class of each vector."""
+    if values.classes is None:
+        return [slice(None)], np.zeros(count, dtype=np.int64)
+    functions = [np.delete(pairs, c) for c, pairs in enumerate(pair_numbers(values.classes.shape[1]))]
+    return functions, np.repeat(np.arange(len(functions)), values.classes[cell])
+
+
 def _sums(values: KernelSums, cell: int, z: Reals, rest: Reals) -> Reals:
     kind, part = z.dtype, part_of(values.sizes, cell)
     coef, rho = stored(values.coef[:, part], kind), stored(values.rho[cell], kind)
@@ -129,12 +137,7 @@ def _sums(values: KernelSums, cell: int, z: Reals, rest: Reals) -> Reals:
     if values.kernel in ("rbf", "laplacian"):
         measured += rest
     k = _kernel(values, measured, gamma)
-    # The functions that the coefficients of each class belong to, and the class of each vector.
-    functions: list[Any] = [slice(None)]
-    owner = np.zeros(k.shape[1], dtype=np.int64)
-    if values.classes is not None:
-        functions = [np.delete(pairs, c) for c, pairs in enumerate(pair_numbers(values.classes.shape[1]))]
-        owner = np.repeat(np.arange(len(functions)), values.classes[cell])
+    functions, owner = owned_functions(values, cell, k.shape[1])
     out, open_ = np.zeros((2, len(z), len(rho)), dtype=kind)
     fold = folds(values, kind)
     for i, c in enumerate(owner.tolist()):

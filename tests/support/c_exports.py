@@ -28,17 +28,22 @@ needs_compiler = pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc:
 
 WRAPPER = """
 #include "model.h"
-void decisions(const model_real *x, int n, model_real *out) {
+#ifdef MODEL_UNIT
+typedef int32_t value;
+#else
+typedef model_real value;
+#endif
+void decisions(const model_input *x, int n, value *out) {
     for (int i = 0; i < n; ++i)
         model_decision(x + (size_t)i * MODEL_FEATURES, out + (size_t)i * MODEL_FUNCTIONS);
 }
 #ifdef ANSWER
-void answers(const model_real *x, int n, double *out) {
+void answers(const model_input *x, int n, double *out) {
     for (int i = 0; i < n; ++i) out[i] = (double)ANSWER(x + (size_t)i * MODEL_FEATURES);
 }
 #endif
 #ifdef MODEL_HAS_CERTAIN
-void certain(const model_real *x, int n, int *out) {
+void certain(const model_input *x, int n, int *out) {
     for (int i = 0; i < n; ++i) out[i] = model_certain(x + (size_t)i * MODEL_FEATURES, 0);
 }
 #endif
@@ -75,7 +80,8 @@ class Compiled:
     loaded: ctypes.CDLL
     features: int
     functions: int
-    dtype: np.dtype[np.floating]
+    dtype: np.dtype
+    values: np.dtype
 
     def _dense(self, rows):
         with np.errstate(over="ignore"):
@@ -88,7 +94,7 @@ class Compiled:
         return out
 
     def decisions(self, rows):
-        return self._call("decisions", rows, np.empty((len(rows), self.functions), self.dtype))
+        return self._call("decisions", rows, np.empty((len(rows), self.functions), self.values))
 
     def answers(self, rows):
         return self._call("answers", rows, np.empty(len(rows)))
@@ -120,6 +126,8 @@ def compiled(export, folder, *flags, compiler="gcc", regression=False):
     assert done.returncode == 0, done.stderr[:2000]
     text = export.text
     number = lambda macro: int(text.split(f"#define MODEL_{macro} ")[1].split()[0])  # noqa: E731
-    dtype = np.dtype(np.float32 if "typedef float" in text else np.float64)
+    dtype = values = np.dtype(np.float32 if "typedef float" in text else np.float64)
+    if "#define MODEL_UNIT" in text:
+        values, dtype = np.dtype(np.int32), np.dtype(text.split("_t model_input;")[0].split()[-1])
     library = ctypes.CDLL(str(folder / name))
-    return Compiled(library, number("FEATURES"), number("FUNCTIONS"), dtype)
+    return Compiled(library, number("FEATURES"), number("FUNCTIONS"), dtype, values)
