@@ -19,38 +19,45 @@ $N_INLINE @label_type@ $n_answer_(const @value@ *values) {
 ?sign:    return values[0] > @0@ ? @first_label@ : @second_label@;
 ?listed:    static const @label_type@ labels[@k@] = {@all_labels@};
 ?largest:    int i, best = 0;
-?largest:    for (i = 1; i < @k@; ++i)
-?largest:        if (values[i] > values[best]) best = i;
+?largest:    for (i = 1; i < @k@; ++i) {
+?largest:        if (values[i] > values[best]) { best = i; }
+?largest:    }
 ?votes:    @vote_type@ votes[@k@] = {0};
 ?votes:    int i, j, best = 0;
-?votes:    for (i = 0; i < @k@; ++i)
-?votes:        for (j = i + 1; j < @k@; ++j, ++values)
-?votes:            ++votes[*values > @0@ ? i : j];
-?votes:    for (i = 1; i < @k@; ++i)
-?votes:        if (votes[i] > votes[best]) best = i;
+?votes:    for (i = 0; i < @k@; ++i) {
+?votes:        for (j = i + 1; j < @k@; ++j) {
+?votes:            ++votes[(*values > @0@) ? i : j];
+?votes:            ++values;
+?votes:        }
+?votes:    }
+?votes:    for (i = 1; i < @k@; ++i) {
+?votes:        if (votes[i] > votes[best]) { best = i; }
+?votes:    }
 ?best:    return @best@;
 }
 """
 
 #: The end of the loop over values, of which each is `sure` or not, and of the function.
 VOTES = """\
-?!votes:        if (!sure) return 0;
-?votes:        j = out[f] > @0@ ? one : other;
+?!votes:        if (sure == 0) { return 0; }
+?votes:        j = (out[f] > @0@) ? one : other;
 ?votes:        ++votes[j];
 ?votes:        ++most[j];
-?votes:        if (sure) ++least[j];
-?votes:        else ++most[one + other - j];
-?votes:        if (++other == @k@) {
+?votes:        if (sure != 0) { ++least[j]; } else { ++most[one + other - j]; }
+?votes:        ++other;
+?votes:        if (other == @k@) {
 ?votes:            ++one;
 ?votes:            other = one + 1;
 ?votes:        }
     }
 ?votes:    one = 0;
-?votes:    for (j = 1; j < @k@; ++j)
-?votes:        if (votes[j] > votes[one]) one = j;
+?votes:    for (j = 1; j < @k@; ++j) {
+?votes:        if (votes[j] > votes[one]) { one = j; }
+?votes:    }
 ?votes:    /* No outcome of the uncertain pairs may change the winner; ties go to the first class. */
-?votes:    for (j = 0; j < @k@; ++j)
-?votes:        if (j != one && most[j] > least[one] - (j < one)) return 0;
+?votes:    for (j = 0; j < @k@; ++j) {
+?votes:        if ((j != one) && (most[j] > (least[one] - ((j < one) ? 1 : 0)))) { return 0; }
+?votes:    }
     return 1;
 }
 """

@@ -41,8 +41,8 @@ QUANTIZE = """\
 $N_INLINE $n_input $n_quantize(float y, int j) {
     const float t = (y - $N_READ(@offset@ + j)) * $N_READ(@scale@ + j);
     const int32_t low = (int32_t)@low@j) - 1, high = (int32_t)@high@j) + 1;
-    if (!(t > (float)low)) return ($n_input)low;
-    if (t >= (float)high) return ($n_input)high;
+    if (!(t > (float)low)) { return ($n_input)low; }
+    if (t >= (float)high) { return ($n_input)high; }
     return ($n_input)(t < 0.0f ? t - 0.5f : t + 0.5f);
 }
 """
@@ -56,6 +56,8 @@ $N_INLINE uint32_t $n_variables_(const $n_input *x, int16_t *v, int *outside) {
     for (j = 0; j < @width@; ++j) {
         const int16_t low = @low@j), high = @high@j);
         int16_t z = (int16_t)x[j];
+?factor:        int32_t square;
+?whole:        int32_t above;
 ?whole:        uint32_t u;
         if (z < low) {
             z = low;
@@ -66,9 +68,11 @@ $N_INLINE uint32_t $n_variables_(const $n_input *x, int16_t *v, int *outside) {
         } else {
             /* inside */
         }
-?whole:        u = @bias@j) + ((uint32_t)((int32_t)z - low) * @multiplier@j));
+?whole:        above = (int32_t)z - low;
+?whole:        u = @bias@j) + ((uint32_t)above * @multiplier@j));
 ?whole:        z = (int16_t)((int32_t)(u >> 16) - 32768);
-?factor:        s += (uint32_t)((int32_t)z * z);
+?factor:        square = (int32_t)z * z;
+?factor:        s += (uint32_t)square;
 ?every:        v[j] = z;
 ?!every:        if ((next < @d@) && (@next_variable@ == j)) {
 ?!every:            v[next] = z;
@@ -93,7 +97,10 @@ $N_INLINE uint16_t $n_part_(uint32_t s) {
 OVER = """\
 /* a / 2^bits, rounded to zero. */
 $N_INLINE int32_t $n_over_(int32_t a, unsigned int bits) {
-    return a < 0 ? -(int32_t)((uint32_t)(-a) >> bits) : (int32_t)((uint32_t)a >> bits);
+    int32_t size = (a < 0) ? -a : a;
+    const uint32_t shifted = (uint32_t)size >> bits;
+    size = (int32_t)shifted;
+    return (a < 0) ? -size : size;
 }
 """
 
@@ -120,7 +127,8 @@ $N_LOOP int32_t $n_run_(int32_t sum, const int16_t *v, const int16_t *c, int n) 
 ?deep:/* t x / 2^@cut@, within 2. */
 ?deep:$N_INLINE int32_t $n_cut_(int32_t t, int16_t x) {
 ?deep:    const uint16_t low = (uint16_t)((uint32_t)t & 0xFFFFU);
-?deep:    const int32_t product = ((int32_t)x * $n_high_(t)) + $n_high_((int32_t)x * low);
+?deep:    int32_t product = (int32_t)x * $n_high_(t);
+?deep:    product += $n_high_((int32_t)x * (int32_t)low);
 ?deep !drop:    return product;
 ?deep drop:    return $n_over_(product, @drop@U);
 ?deep:}
@@ -137,13 +145,13 @@ $N_INLINE int32_t $n_polynomial_(const int16_t *v, int f) {
 ?deep !deeper:        ++lower;
 ?deep !deeper:        sum += $n_cut_($n_run_((int32_t)$N_READ_32(lower), v, c, n), *v);
 ?deep !deeper:        ++v;
-?deep !deeper:        c += n;
+?deep !deeper:        c = &c[n];
 ?deep !deeper:    }
 ?deep !deeper:    return sum;
 ?deeper:    const int32_t *next[@order@];
 ?deeper:    int32_t sum[@order@];
 ?deeper:    int at[@order@], level = 0, m;
-?deeper:    for (m = 0; m < @order@; ++m) next[m] = lower + @degree_start@;
+?deeper:    for (m = 0; m < @order@; ++m) { next[m] = lower + @degree_start@; }
 ?deeper:    sum[0] = (int32_t)$N_READ_32(next[0]);
 ?deeper:    at[0] = 0;
 ?deeper:    for (;;) {
@@ -159,7 +167,7 @@ $N_INLINE int32_t $n_polynomial_(const int16_t *v, int f) {
 ?deeper:        } else {
 ?deeper:            /* all variables are done */
 ?deeper:        }
-?deeper:        if (level == 0) return sum[0];
+?deeper:        if (level == 0) { return sum[0]; }
 ?deeper:        --level;
 ?deeper:        sum[level] += $n_cut_(sum[level + 1], v[at[level]]);
 ?deeper:        ++at[level];
@@ -191,18 +199,20 @@ $N_INLINE void $n_values_(const int16_t *v, uint32_t s, int32_t *out) {
     int i, j, f;
 ?classes:    int own, left = 0, class_ = -1;
     (void)s;
-    for (f = 0; f < @p@; ++f) out[f] = -@rho@f);
+    for (f = 0; f < @p@; ++f) { out[f] = -@rho@f); }
     for (i = 0; i < @size@; ++i) {
         uint32_t sum = 0U, whole;
         int32_t kernel;
         for (j = 0; j < @d@; ++j) {
             const int16_t apart = (int16_t)(v[j] - (int16_t)$N_READ_16(value));
-            sum += (uint32_t)((int32_t)apart * apart);
+            const int32_t square = (int32_t)apart * apart;
+            sum += (uint32_t)square;
             ++value;
         }
         whole = @whole_power@;
         sum = 65536U - $n_part_(sum);
-        kernel = (whole > 17U) ? 0 : (int32_t)((sum + (((uint32_t)1 << whole) >> 1)) >> whole);
+        sum = (whole > 17U) ? 0U : ((sum + (((uint32_t)1 << whole) >> 1)) >> whole);
+        kernel = (int32_t)sum;
 """
     + TERMS
     + """\
@@ -219,15 +229,16 @@ $N_INLINE int $n_certain_(const int16_t *v, uint32_t s, int outside, @label_type
 ?many:    uint32_t t = s >> @threshold_shift@, part = 0U; /* parts of each power of two */
     int f, j, sure;
 ?votes:    int least[@k@] = {0}, most[@k@] = {0}, votes[@k@] = {0}, one = 0, other = 1;
-?many:    for (; t >= @twice@U; t >>= 1) part += @step@U;
+?many:    for (; t >= @twice@U; t >>= 1) { part += @step@U; }
 ?many:    part += t;
     $n_values_(v, s, out);
-    if (label != NULL) *label = $n_answer_(out);
-    if (outside != 0) return 0;
+    if (label != NULL) { *label = $n_answer_(out); }
+    if (outside != 0) { return 0; }
 ?!votes:    (void)j;
     for (f = 0; f < @p@; ++f) {
-        const int32_t least_size = @threshold@f@threshold_at@);
-        sure = ((out[f] < 0) ? -out[f] : out[f]) > least_size;
+        const int32_t threshold = @threshold@f@threshold_at@), size = (out[f] < 0) ? -out[f] : out[f];
+        sure = 0;
+        if (size > threshold) { sure = 1; }
 """
     + VOTES
 )

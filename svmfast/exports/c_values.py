@@ -20,11 +20,13 @@ TERMS = """\
 ?classes:        --left;
 ?classes:        /* The pairs of its class with the classes before it, then with those after it. */
 ?classes:        own = class_ - 1;
-?classes:        for (f = 0; f < class_; ++f, own += @k@ - 1 - f)
+?classes:        for (f = 0; f < class_; ++f) {
 ?classes:            @target@[own] += @term@;
-?classes:        own = class_ * (2 * @k@ - class_ - 1) / 2 - class_;
-?classes:        for (; f < @wide@; ++f) @target@[own + f] += @term@;
-?!classes:        for (f = 0; f < @wide@; ++f) @target@[f] += @term@;
+?classes:            own += @k@ - 2 - f;
+?classes:        }
+?classes:        own = ((class_ * ((2 * @k@) - class_ - 1)) / 2) - class_;
+?classes:        for (; f < @wide@; ++f) { @target@[own + f] += @term@; }
+?!classes:        for (f = 0; f < @wide@; ++f) { @target@[f] += @term@; }
 """
 
 SUMS = (

@@ -1,6 +1,8 @@
 """Exported integers: the file and its twin agree to the bit, and certain labels are right in 50 digits."""
 
 import ctypes
+import re
+import shutil
 import subprocess
 from dataclasses import replace
 from functools import cache
@@ -238,3 +240,22 @@ def test_every_compiler_accepts_the_files(tmp_path):
         },
         tmp_path,
     )
+
+
+#: The advisory rules that docs/export.md lists.
+ADVISORY = {"2.5", "2.7", "8.9", "12.1", "12.3", "15.5", "17.8", "18.4"}
+USE = """
+int use(const model_input *x);
+int use(const model_input *x) { return model_predict(x) + model_certain(x, NULL); }
+"""
+
+
+@pytest.mark.skipif(shutil.which("cppcheck") is None, reason="no cppcheck")
+@pytest.mark.parametrize("name", ["three classes", "sums, three classes", "uint8"])
+def test_the_required_rules_of_misra_hold(name, tmp_path):
+    (tmp_path / "m.c").write_text(svmfast.export(models(name)[1], **options(name)).text + USE)
+    words = ["cppcheck", "--addon=misra", "--enable=all", "--std=c99", "m.c"]
+    said = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True).stderr
+    found = set(re.findall(r"misra-c2012-([\d.]+)", said))
+    assert found
+    assert found <= ADVISORY, said
