@@ -99,7 +99,7 @@ static const void *const vectors[2] = {&stack_top, (const void *)reset};
 """
 
 LINKER = """
-MEMORY { FLASH (rx) : ORIGIN = 0, LENGTH = %s  RAM (rwx) : ORIGIN = 0x20000000, LENGTH = %s }
+MEMORY { FLASH (rx) : ORIGIN = %s, LENGTH = %s  RAM (rwx) : ORIGIN = %s, LENGTH = %s }
 ENTRY(reset)
 SECTIONS {
     .text : { KEEP(*(.vectors)) *(.text*) *(.rodata*) . = ALIGN(4); } > FLASH
@@ -144,6 +144,22 @@ int main(void) {
 """
 
 
+RISCV = """
+#include <stdint.h>
+#define PAINTED 16
+static void begin(void) {}
+static uint32_t end(void) { return 0; }
+%s
+static volatile char last;
+static void put(char c) { last = c; }
+void _start(void);
+void _start(void) {
+    say("wrong ", (unsigned long)work() + elapsed + stack);
+    for (;;) {}
+}
+"""
+
+
 @dataclass(frozen=True)
 class Board:
     """How to compile for a board and run there; `per_tick`: instructions, or cycles, per tick."""
@@ -153,21 +169,28 @@ class Board:
     size: str
     run: list[str]
     per_tick: float
-    flash: str = ""
-    ram: str = ""
+    memory: tuple[str, ...] = ("0", "0", "0", "0")
 
 
 _THUMB = ["arm-none-eabi-gcc", "-mthumb", "-nostartfiles", "-Wl,--gc-sections", "-T", "memory.ld"]
 _SIZE = "arm-none-eabi-size"
 _QEMU = ["qemu-system-arm", "-nographic", "-semihosting", "-icount", "shift=0", "-kernel", "run.elf", "-M"]
 _M4 = ["-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"]
+_M33 = ["-mcpu=cortex-m33", "-mfloat-abi=hard", "-mfpu=fpv5-sp-d16"]
 _SIMAVR = ["simavr", "-m", "atmega1284p", "-f", "16000000", "run.elf"]
-#: With clocks of 25 MHz and 16 MHz.
+_C3 = ["riscv64-unknown-elf-gcc", "-march=rv32imc", "-mabi=ilp32", "--specs=picolibc.specs", "-nostartfiles"]
+_SMALL, _LARGE = ("0", "256K", "0x20000000", "16K"), ("0", "4M", "0x20000000", "4M")
+#: With clocks of 25 MHz, 20 MHz and 16 MHz. The RP2040 runs on the Cortex-M0, which
+#: has the same instructions; of the ESP32-C3 only the size is known.
 BOARDS = {
-    "Cortex-M4": Board(ARM, [*_THUMB, *_M4], _SIZE, [*_QEMU, "mps2-an386"], 40.0, "4M", "4M"),
-    "Cortex-M0": Board(ARM, [*_THUMB, "-mcpu=cortex-m0"], _SIZE, [*_QEMU, "microbit"], 62.5, "256K", "16K"),
+    "Cortex-M4": Board(ARM, [*_THUMB, *_M4], _SIZE, [*_QEMU, "mps2-an386"], 40.0, _LARGE),
+    "Cortex-M33": Board(ARM, [*_THUMB, *_M33], _SIZE, [*_QEMU, "mps2-an505"], 50.0,
+                        ("0x10000000", "4M", "0x38000000", "4M")),
+    "Cortex-M0": Board(ARM, [*_THUMB, "-mcpu=cortex-m0"], _SIZE, [*_QEMU, "microbit"], 62.5, _SMALL),
+    "RP2040": Board(ARM, [*_THUMB, "-mcpu=cortex-m0plus"], _SIZE, [*_QEMU, "microbit"], 62.5, _SMALL),
     "AVR": Board(AVR, ["avr-gcc", "-mmcu=atmega1284p"], "avr-size", _SIMAVR, 1.0),
-}
+    "ESP32-C3": Board(RISCV, [*_C3, "-Wl,--gc-sections"], "riscv64-unknown-elf-size", [], 1.0),
+}  # fmt: skip
 
 
 class TooLargeError(Exception):
@@ -180,15 +203,18 @@ def on_board(model, rows, board, folder, **options):
     flash = flash_of(made.text, board, folder)
     certain = "MODEL_HAS_CERTAIN" in made.text
     proving = flash_of(made.text, board, folder, certain=True) if certain else None
+    n = int(re.findall(r"#define MODEL_TEST_ROWS (\d+)", made.text)[0])
+    counts = {"rows": n, "wrong": None, "flash": flash, "certain": proving}
+    counts |= {"tables": made.report.table_bytes, "stack": None, "instructions": None}
+    if not about.run:
+        return counts
     _built(about, made.text, "run.elf", ["-DMODEL_TEST"], folder)
     done = subprocess.run(about.run, cwd=folder, capture_output=True, text=True, timeout=600)
     said = done.stdout + done.stderr
     printed = {name: int(value) for name, value in re.findall(r"(wrong|ticks|stack) (\d+)", said)}
     if set(printed) != {"wrong", "ticks", "stack"}:
         raise SystemExit(f"embedded: {model.name} on {board} ended without an answer: {said[-600:]}")
-    n = int(re.findall(r"#define MODEL_TEST_ROWS (\d+)", made.text)[0])
-    counts = {"rows": n, "wrong": printed["wrong"], "flash": flash, "certain": proving}
-    counts |= {"tables": made.report.table_bytes, "stack": printed["stack"]}
+    counts |= {"wrong": printed["wrong"], "stack": printed["stack"]}
     return {**counts, "instructions": round(printed["ticks"] * about.per_tick / n)}
 
 
@@ -197,7 +223,7 @@ def flash_of(text, board, folder, *, certain=False):
     about = BOARDS[board]
     (folder / "model.h").write_text(text)
     (folder / "main.c").write_text(about.source % COMMON)
-    (folder / "memory.ld").write_text(LINKER % (about.flash or "0", about.ram or "0"))
+    (folder / "memory.ld").write_text(LINKER % about.memory)
     used = ["-DCERTAIN"] if certain else []
     empty, full = (
         _flash(about, _built(about, text, f"{name}.elf", flags, folder), folder)

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 import warnings
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ import onnxruntime
 from harness import MODELS, ROOT, Table, measure, medians, timed
 
 import svmfast
+from svmfast.errors import UnsupportedError
 
 sys.path.extend((f"{ROOT}/scripts", f"{ROOT}/tests/support"))
 from boards import BOARDS, TooLargeError, flash_of, on_board
@@ -159,28 +161,33 @@ def certain(bench, case):
 
 
 def embedded(bench, fixtures):
-    """One model and its rows on every emulated board; wrong labels end the script."""
-    pairs = bench.options.pairs
-    given = [(Path(model), Path(rows)) for model, rows in zip(pairs[::2], pairs[1::2], strict=True)]
-    for model, rows in given or fixtures:
-        for board in BOARDS:
-            try:
-                with tempfile.TemporaryDirectory() as folder:
-                    found = on_board(model, rows, board, Path(folder))
-            except TooLargeError:
-                yield [model.name, board, "does not fit", *[""] * 6]
-                continue
-            yield [model.name, board, *("" if n is None else f"{n:,}" for n in found.values())]
+    """One model and its rows on every emulated board, in both arithmetics; wrong labels end the script."""
+    given = list(map(Path, bench.options.triples))
+    triples = list(zip(given[::3], given[1::3], given[2::3], strict=True)) or fixtures
+    for (model, rows, data), board, fixed in product(triples, BOARDS, (None, 16)):
+        name = [model.stem, board, "float" if fixed is None else "integers"]
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                found = on_board(model, rows, board, Path(folder), fixed=fixed, data=fixed and data)
+        except TooLargeError:
+            yield [*name, "does not fit", *[""] * 6]
+        except UnsupportedError:
+            continue
+        else:
+            yield [*name, *("" if n is None else f"{n:,}" for n in found.values())]
             if found["wrong"]:
                 raise SystemExit(f"embedded: {found['wrong']} labels are not those of svmfast predict")
 
 
 FIXTURES, FROZEN = ROOT / "fixtures", ROOT / "fixtures/frozen/1.0"
 EMBEDDED = [
-    (FROZEN / "polynomial_three_classes.model", FIXTURES / "data/iris.test"),
-    (FIXTURES / "models/digits_c_rbf_prob.model", FIXTURES / "data/digits.test"),
-    (FROZEN / "routed_pseudo_triangle.model", FIXTURES / "data/iris.test"),
-    (FIXTURES / "models/diabetes_eps_rbf.model", FIXTURES / "data/diabetes.test"),
+    (model, *(FIXTURES / f"data/{name}.{part}" for part in ("test", "train")))
+    for model, name in (
+        (FROZEN / "polynomial_three_classes.model", "iris"),
+        (FIXTURES / "models/digits_c_rbf_prob.model", "digits"),
+        (FROZEN / "routed_pseudo_triangle.model", "iris"),
+        (FIXTURES / "models/diabetes_eps_rbf.model", "diabetes"),
+    )
 ]
 LABELS = ("a9a_g0.01", "ijcnn1_c32_g2", "letter_c16_g2", "usps_c10", "pendigits_g0.5", "abalone")
 CERTAIN = [
@@ -200,8 +207,8 @@ TABLES = [
           LABELS, labels, ("breast_c_rbf", "iris_c_rbf_prob", "diabetes_eps_rbf"), marks="export labels"),
     Table("certain", "approximation | rows | certain in `predict` | C, double | C, float | certain and wrong",
           CERTAIN, certain, [("photos_c_rbf", 2)], marks="export certain"),
-    Table("embedded", "model | board | rows | wrong | flash | with certain | tables | stack "
-          "| instructions per row", [EMBEDDED], embedded, [EMBEDDED], left=2),
+    Table("embedded", "model | board | numbers | rows | wrong | flash | with certain | tables | stack "
+          "| instructions per row", [EMBEDDED], embedded, [EMBEDDED], marks="embedded", left=3),
 ]  # fmt: skip
 
 
@@ -209,6 +216,6 @@ if __name__ == "__main__":
     measure(
         __doc__,
         TABLES,
-        arguments={"--pairs": {"nargs": "*", "default": []}},
+        arguments={"--triples": {"nargs": "*", "default": []}},
         versions=("svm-predict", "scikit-learn"),
     )

@@ -53,6 +53,12 @@ class Files:
         "libsvm: write the model's scaling to this file, as a range file for svm-scale.",
         metavar="OUT",
     )
+    arduino: str | None = option(
+        None,
+        OutputFile(role="arduino", folder=True, shared=True),
+        "C: also make a library for the Arduino IDE of the file, with an example, in this folder.",
+        metavar="DIR",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,12 +207,24 @@ def _check_options(to: str, options: ExportOptions, *, ranges: bool) -> None:
         )
 
 
-def run(front: Any, model: str, output: str, *, to: str | None, ranges: str | None, **options: Any) -> None:
+def run(
+    front: Any,
+    model: str,
+    output: str,
+    *,
+    to: str | None,
+    ranges: str | None,
+    arduino: str | None,
+    **options: Any,
+) -> None:
     """Write the exported file, and print its figures."""
     from svmfast.commands.export_report import language_for
 
-    made = front.call(export, model, language_for(output, to), ranges=ranges is not None, **options)
-    front.written(made.report, output, made.save(output, ranges))
+    language = language_for(output, to)
+    if arduino is not None and language != "c":
+        raise OptionError("`arduino` is only for `to` c")
+    made = front.call(export, model, language, ranges=ranges is not None, **options)
+    front.written(made.report, output, made.save(output, ranges, arduino))
 
 
 COMMAND = Verb(

@@ -80,17 +80,31 @@ class Export(Shown):
         """The content of a text file."""
         return self.data.decode()
 
-    def save(self, path: str | os.PathLike[str], ranges: str | os.PathLike[str] | None = None) -> int:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        ranges: str | os.PathLike[str] | None = None,
+        arduino: str | os.PathLike[str] | None = None,
+    ) -> int:
         """Write the file, and the range file, each completely or not at all; return the size of the file.
+
+        C: `arduino` is a folder for a library of the Arduino IDE, with the same file in it.
 
         Raises
         ------
         OptionError
             The extension of `path` is that of another language.
         """
-        from svmfast.formats.target import write_atomic
+        from svmfast.exports.arduino import library
+        from svmfast.formats.target import reported, write_atomic, write_together
 
         language_for(path, self.report.language)
+        if arduino is not None:
+            files = {os.path.join(arduino, name): text for name, text in library(self.text).items()}
+            for name in files:
+                with reported(name):
+                    os.makedirs(os.path.dirname(name), exist_ok=True)
+            write_together([(name, text.encode()) for name, text in files.items()])
         if ranges is not None and self.ranges is not None:
             with write_atomic(ranges) as file:
                 file.write(self.ranges)

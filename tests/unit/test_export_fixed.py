@@ -259,3 +259,39 @@ def test_the_required_rules_of_misra_hold(name, tmp_path):
     found = set(re.findall(r"misra-c2012-([\d.]+)", said))
     assert found
     assert found <= ADVISORY, said
+
+
+ARDUINO = """
+#include <stddef.h>
+#define A0 14
+struct Printer { void begin(long); void println(long); void println(double); void println(const char *); };
+extern Printer Serial;
+int analogRead(int);
+void delay(unsigned long);
+"""
+COMPILERS = {"avr-g++": "-mmcu=atmega328p", "arm-none-eabi-g++": "-mcpu=cortex-m0plus", "g++": "-m64"}
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_the_library_for_arduino_compiles(compiler, tmp_path):
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler}")
+    (tmp_path / "Arduino.h").write_text(ARDUINO)
+    float_ = svmfast.export(models("three classes")[1], prefix="plain")
+    for name in ("uint8", "order 2", "sums, regression", None):
+        made = float_ if name is None else svmfast.export(models(name)[1], **options(name), prefix="plain")
+        made.save(tmp_path / "plain.h", arduino=tmp_path / "lib")
+        assert "name=plain\n" in (tmp_path / "lib/library.properties").read_text()
+        flags = [
+            "-std=gnu++11",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-include",
+            "Arduino.h",
+            "-Ilib/src",
+            "-x",
+            "c++",
+        ]
+        words = [compiler, COMPILERS[compiler], *flags, "-c", "lib/examples/plain/plain.ino", "-o", "o"]
+        assert subprocess.run(words, cwd=tmp_path).returncode == 0
