@@ -21,7 +21,6 @@ from svmfast.errors import NegativeAnswerError, UnsupportedError
 from svmfast.exports.accuracy import Settings, checked_rows, fixed_rows, measured
 from svmfast.exports.c import table_bytes
 from svmfast.exports.computation import computation_of
-from svmfast.exports.fixed import Fixed
 from svmfast.exports.fixed_plan import planned
 from svmfast.exports.languages import LANGUAGES
 from svmfast.formats.model_files import identity_of
@@ -81,6 +80,9 @@ def exported(
         shown = _rows(chosen.data, check, cores, chosen.memory)
         plan = planned(computation, ranges_of(computation, *shown, chosen.fixed))
         arithmetic, dtype, evaluate = "integers", plan.inputs.ranges.kind, plan.evaluate
+        if rows is not None and (outside := plan.outside(rows)):
+            what = "a value beyond the ranges, which is limited to them"
+            listener.note(f"{outside:,} of {len(rows):,} {of}: {what}")
     found = None
     if plan is None or rows is not None:
         found = measured(given, computation, evaluate, dtype, rows, of, cores)
@@ -91,7 +93,6 @@ def exported(
             checked = checked_rows(given, computation, evaluate, first, dtype)
         else:
             checked = fixed_rows(given, plan, first)
-            _note_outside(plan, rows, of, listener)
         if not len(checked.values):  # C has no empty tables
             checked = None
             listener.note("the file has no test, since rounding may give every row of it another label")
@@ -120,13 +121,6 @@ def exported(
     )
     _note_lacks(to, given, chosen, listener)
     return Export(content, report)
-
-
-def _note_outside(plan: Fixed, rows: Rows, of: str, listener: Listener) -> None:
-    """Note how many rows have a value that the file limits."""
-    outside = len(rows) - int(plan.inputs.variables(rows)[1].sum())
-    if outside:
-        listener.note(f"{outside:,} of {len(rows):,} {of} have a value beyond the ranges, which is limited")
 
 
 def _check_probability(model: Model) -> None:

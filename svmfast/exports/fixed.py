@@ -66,18 +66,11 @@ class Inputs:
 
     def variables(self, rows: Rows) -> tuple[IntArray, NDArray[np.bool_], IntArray]:
         """The integers x, whether each row is inside the ranges, and v."""
-        y = rows.to_dense(len(self.low))
-        x = np.clip(y, -(2.0**40), 2.0**40)
-        if self.ranges.whole:
-            wrong = np.argwhere(x != np.floor(x))
-            if len(wrong):
-                i, j = wrong[0].tolist()
-                raise OptionError(
-                    f"row {i + 1}: column {j + 1} has {y[i, j]:g}; the file takes whole numbers, as in `data`"
-                )
-        else:
-            x = np.clip((y - self.offset) * self.scale, -(2.0**20), 2.0**20)
+        x = rows.to_dense(len(self.low))
+        if not self.ranges.whole:
+            x = (x - self.offset) * self.scale
             x = np.trunc(x + np.copysign(0.5, x))
+        x = np.clip(x, -(2.0**40), 2.0**40)
         inside = np.asarray(((x >= self.low) & (x <= self.high)).all(axis=1))
         kept = np.clip(x, self.low, self.high).astype(np.int64)
         limits = np.iinfo(self.ranges.kind)
@@ -123,11 +116,27 @@ class Fixed:
         """The largest s."""
         return int((self.inputs.reach**2).sum())
 
+    def _blocks(self, rows: Rows) -> list[slice]:
+        step = max(1, _BLOCK // max(1, self.top.shape[1], self.computation.n_features))
+        return [slice(at, at + step) for at in range(0, len(rows), step)]
+
     def evaluate(self, _computation: Computation, rows: Rows, _dtype: Any) -> FloatArray:
         """Compute the decision values of rows, ``(n, p)``."""
-        step = max(1, _BLOCK // max(1, self.top.shape[1], self.computation.n_features))
-        parts = [self.values(rows[at : at + step]) for at in range(0, len(rows), step)]
+        parts = [self.values(rows[block]) for block in self._blocks(rows)]
         return np.concatenate([np.zeros((0, len(self.rho))), *parts]) * self.unit
+
+    def outside(self, rows: Rows) -> int:
+        """Count the rows with a value beyond the ranges; an OptionError names a value that is no input."""
+        values, whole = rows.values, self.inputs.ranges.whole
+        wrong = (values != np.floor(values)) & (rows.indices < self.computation.n_features)
+        if whole and wrong.any():
+            at = int(wrong.argmax())
+            row, column = np.searchsorted(rows.indptr, at, side="right"), rows.indices[at] + 1
+            raise OptionError(
+                f"row {row}: column {column} has {values[at]:g}; the file takes whole numbers, as in `data`"
+            )
+        inside = (self.inputs.variables(rows[block])[1] for block in self._blocks(rows))
+        return len(rows) - sum(int(part.sum()) for part in inside)
 
     def values(self, rows: Rows) -> IntArray:
         """Compute the integers of the decision values, ``(n, p)``."""
