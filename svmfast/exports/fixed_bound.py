@@ -101,7 +101,7 @@ def _limits(
     slope = plan.sizes[:, 1:] * np.arange(1, plan.order + 1)
     polynomial = _at(plan.norms, r + eps) + eps * _at(slope, r + eps)
     of_value = (1 + phi) / (1 - (EXP_ERROR if plan.exponent is not None else 0.0)) - 1
-    near = factor * polynomial + constant
+    near = factor * polynomial + constant * (1 + phi)
     degrees, rest = np.zeros((p, 1)), np.zeros((p, 5))
     if model.bound_degrees is not None and model.bound_rest is not None:
         degrees, rest = model.bound_degrees[0], model.bound_rest[0]
