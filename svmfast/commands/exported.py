@@ -18,9 +18,10 @@ from svmfast.commands.given import rows_of, with_scaling_of
 from svmfast.commands.libsvm_text import libsvm_text
 from svmfast.commands.run import run_method
 from svmfast.errors import NegativeAnswerError, UnsupportedError
-from svmfast.exports.accuracy import Settings, checked_rows, fixed_rows, measured
+from svmfast.exports.accuracy import Settings, checked_rows, measured
 from svmfast.exports.c import table_bytes
 from svmfast.exports.computation import computation_of
+from svmfast.exports.fixed import Fixed
 from svmfast.exports.fixed_plan import planned
 from svmfast.exports.languages import LANGUAGES
 from svmfast.formats.model_files import identity_of
@@ -57,12 +58,8 @@ def exported(
         return Export(text, ExportReport(language=to, bytes=len(text)), beside)
     compressed: Any = None
     limit = chosen.max_flash
-    if (
-        limit is not None
-        and chosen.data is not None
-        and chosen.fixed is None
-        and (size := table_bytes(given)) > limit
-    ):
+    compresses = chosen.data is not None and chosen.fixed is None
+    if limit is not None and compresses and (size := table_bytes(given)) > limit:
         listener.note(f"the tables take {size:,} bytes, more than `max_flash`: the model is compressed")
         options = {"max_flash": limit, "metric": "auto", "memory": chosen.memory}
         inputs, read = {"model": given, "data": chosen.data}, {**vars(reading), "scale": None}
@@ -75,24 +72,18 @@ def exported(
     computation, language = computation_of(given), LANGUAGES[to].module()
     arithmetic = chosen.precision or ("float" if to == "c" else "double")
     dtype, evaluate = np.dtype(np.float32 if arithmetic == "float" else np.float64), language.evaluate
-    plan = None
+    plan, found = None, None
     if chosen.fixed is not None:
         shown = _rows(chosen.data, check, cores, chosen.memory)
         plan = planned(computation, ranges_of(computation, *shown, chosen.fixed))
         arithmetic, dtype, evaluate = "integers", plan.inputs.ranges.kind, plan.evaluate
-        if rows is not None and (outside := plan.outside(rows)):
-            what = "a value beyond the ranges, which is limited to them"
-            listener.note(f"{outside:,} of {len(rows):,} {of}: {what}")
-    found = None
+        _note_outside(plan, rows, of, listener)
     if plan is None or rows is not None:
         found = measured(given, computation, evaluate, dtype, rows, of, cores)
     checked = None
     if rows is not None and to == "c":
         first = rows[: chosen.test_rows]
-        if plan is None:
-            checked = checked_rows(given, computation, evaluate, first, dtype)
-        else:
-            checked = fixed_rows(given, plan, first)
+        checked = checked_rows(given, computation, evaluate, first, dtype, plan)
         if not len(checked.values):  # C has no empty tables
             checked = None
             listener.note("the file has no test, since rounding may give every row of it another label")
@@ -121,6 +112,13 @@ def exported(
     )
     _note_lacks(to, given, chosen, listener)
     return Export(content, report)
+
+
+def _note_outside(plan: Fixed, rows: Rows | None, of: str, listener: Listener) -> None:
+    """Note how many rows have values that the file limits."""
+    if rows is not None and (outside := plan.outside(rows)):
+        what = "a value beyond the ranges, which is limited to them"
+        listener.note(f"{outside:,} of {len(rows):,} {of}: {what}")
 
 
 def _check_probability(model: Model) -> None:

@@ -145,9 +145,16 @@ def own_rows(model: Model) -> Rows | None:
 
 
 def checked_rows(
-    model: Model, computation: Computation, evaluate: Evaluate, rows: Rows, dtype: Any
+    model: Model,
+    computation: Computation,
+    evaluate: Evaluate,
+    rows: Rows,
+    dtype: Any,
+    plan: Fixed | None = None,
 ) -> CheckedRows:
     """The rows of an exported file's self-test, without features that the model does not have."""
+    if plan is not None:
+        return _rows_of_integers(model, plan, rows)
     head, table = computation.head, rows.to_dense(computation.n_features)
     rows = as_rows(table)
     wanted, got = model.decision_values(rows), evaluate(computation, rows, dtype)
@@ -164,7 +171,7 @@ def checked_rows(
     return CheckedRows(table[same], expected[same], left_out=int(np.count_nonzero(~same)))
 
 
-def fixed_rows(model: Model, plan: Fixed, rows: Rows) -> CheckedRows:
+def _rows_of_integers(model: Model, plan: Fixed, rows: Rows) -> CheckedRows:
     """The rows of the self-test of a file in integer arithmetic: those that get the model's label."""
     head = model.head
     wanted, got = model.decision_values(rows), plan.values(rows).astype(np.float64)
