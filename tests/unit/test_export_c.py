@@ -240,7 +240,7 @@ def test_onnx_gives_the_names_back(text):
     (made, names), (other, _) = (exported(one, "onnx") for one in (text, "text"))
     found, plain = onnx.load_from_string(made), onnx.load_from_string(other)
     about = {one.key: one.value for one in found.metadata_props}
-    assert len(about) == len(found.metadata_props) == 4
+    assert len(about) == len(found.metadata_props) == 5
     assert all(part.isprintable() for pair in about.items() for part in pair)
     assert json.loads(about["feature_names"]) == names
     [strings] = [one for one in found.graph.initializer if one.string_data]
