@@ -1,6 +1,6 @@
-"""How accuracy grows with rows: local models against a budget, on a noisy checkerboard: docs/benchmarks.md.
+"""How accuracy grows with rows: local models against a budget, on a noisy checkerboard (docs/methods.md).
 
-    python scripts/bench/checkerboard.py [--sizes 10000 100000] [--page docs/benchmarks.md]
+    python scripts/bench/checkerboard.py [--only meka] [--sizes 10000 100000]
 
 A board has 32 x 32 squares of two colors; a row's label is the color of its square, and the other one for a
 tenth of the rows, so that no classifier exceeds 90 %. Time is that of all cores. No data are needed.
@@ -54,7 +54,7 @@ def grown(bench, method):
 
 TABLE = Table(
     "checkerboard", "method | rows | right labels | seconds | peak MB | bytes", [*METHODS], grown, [*METHODS],
-    marks="checkerboard", note=f"Of {TEST:,} other rows; the best possible is {100 - 100 * NOISE:g} %.",
+    note=f"Of {TEST:,} other rows; the best possible is {100 - 100 * NOISE:g} %.",
 )  # fmt: skip
 
 if __name__ == "__main__":

@@ -126,11 +126,11 @@ def test_memory_is_checked_for_centers_clusters_and_the_model():
     y = np.where(RNG.random(2000) < 0.5, 1.0, -1.0)
     wide = rows.renumbered(rows.indices * 1000, 3001)
     for given, changes, what in (
-        (wide, {"clusters": 50}, "the centers"),
+        (wide, {"clusters": 50}, "a center of 3,001 features"),
         (rows, {"clusters": 1, "task": "ridge"}, "training on clusters of up to 2,000 rows"),
         (rows, {"cluster_rows": 20, "clusters": None, "overlap": 9.0}, "the model"),
     ):
         options = replace(BLOCKS, memory=1 << 20, **changes)
         with pytest.raises(MemoryLimitError, match=what) as refused:
             fit(given, y, options)
-        fit(given, y, replace(options, memory=2 * refused.value.needed))
+        fit(given, y, replace(options, memory=20 * refused.value.needed))

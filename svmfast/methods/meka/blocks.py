@@ -48,11 +48,16 @@ class BlockWork:
             (total,) = source.total(_label_sum, None, setting.threads)
             self.mean = float(total[0]) / source.n_rows
         leaves = options.clusters or ceil(source.n_rows / options.cluster_rows)
-        self._check_memory("the centers", 16 * leaves * source.n_features)
+        centers = 16 * leaves * source.n_features
+        self._check_memory(
+            f"a center of {source.n_features:,} features for each of {leaves:,} clusters",
+            centers,
+            "use fewer `clusters` or larger `cluster_rows`",
+        )
         setting.progress(0, None, "clusters")
         rows, self.sample_labels = sample(source, leaves, options.seed, setting.threads)
-        self._held = 24 * rows.nnz + 16 * leaves * source.n_features
-        self._check_memory("the sample and the centers", self._held)
+        self._held = 24 * rows.nnz + centers
+        self._check_memory("a sample of the rows", self._held)
         self.tree, _ = grown(rows, self._branches(len(rows)), options.seed, options.overlap)
         self.sample = expand(rows, source.columns, source.n_features)
         setting.progress(0, None, "rows to clusters")
@@ -61,7 +66,8 @@ class BlockWork:
         self.bytes = triangle_bytes(self.leaves.sizes)
         largest = int(max(self.ranks))
         needed = self._held + setting.threads * largest * self._row_bytes(largest, rows)
-        self._check_memory(f"training on clusters of up to {largest:,} rows", needed)
+        smaller = "use more `clusters`, smaller `cluster_rows` or fewer `threads`"
+        self._check_memory(f"training on clusters of up to {largest:,} rows", needed, smaller)
         left = (options.memory // 2 - needed) // setting.threads >> 20
         self._cache = max(1, min(CACHE_MEGABYTES, left))
 
@@ -96,8 +102,9 @@ class BlockWork:
             held += 12 * cell.vectors.nnz + 8 * (len(cell.vectors) + cell.coef.size)
             left_out += cell.left_out
             setting.progress(len(cells), len(self.ranks), "clusters trained")
-            if len(cells) in (FORESEEN, len(self.ranks)):
-                self._check_memory("the model", 2 * held * len(self.ranks) // len(cells))
+            # Twice, since it is put together; half of that is foreseen, as the first cells may be large.
+            foreseen = held * len(self.ranks) // FORESEEN if len(cells) == FORESEEN else 0
+            self._check_memory("the model", max(2 * held, foreseen), "use `landmarks`, or fewer")
         if left_out:
             setting.note(f"{left_out:,} rows of clusters that k-means could not divide were left out")
         gammas, sizes = np.full(len(cells), gamma), np.array([len(cell.vectors) for cell in cells])
@@ -134,11 +141,11 @@ class BlockWork:
         # LIBSVM stores a precomputed value in a node of 16 bytes, in addition to the matrix itself.
         return needed + largest * (48 if options.task == "svc" else 24) + 8 * sampled.n_columns
 
-    def _check_memory(self, what: str, needed: int) -> None:
+    def _check_memory(self, what: str, needed: int, *instead: str) -> None:
         """Raise MemoryLimitError if the rows, which may take half of the memory, leave too little."""
         memory = self.options.memory
         if needed > memory // 2:
-            advice = "raise `memory`, or use more `clusters`, fewer `cluster_rows` or `landmarks`"
+            advice = ", or ".join(["raise `memory`", *instead])
             raise MemoryLimitError(what, memory // 2 + needed, memory, advice)
 
 
