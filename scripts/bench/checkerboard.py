@@ -42,14 +42,8 @@ def grown(bench, method):
         command, *words = METHODS[method].split()
         done = bench.svmfast(command, train, "-o", model, "-j", bench.threads, *words)
         right = f"{100 * np.mean(bench.predicted(model, test) == truth):.2f} %"
-        yield (
-            method,
-            f"{n:,}",
-            right,
-            f"{done.cpu:.0f}",
-            f"{done.peak / 1e6:.0f}",
-            f"{model.stat().st_size:,}",
-        )
+        cost = f"{done.cpu:.0f}", f"{done.peak / 1e6:.0f}", f"{model.stat().st_size:,}"
+        yield method, f"{n:,}", right, *cost
 
 
 TABLE = Table(

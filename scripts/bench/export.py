@@ -153,9 +153,8 @@ def certain(bench, case):
         exported = svmfast.export(fast, "c", precision=precision)
         files = [compiled(exported, bench.folder, *flags) for flags in ((), fused())]
         proven = [file.certain(x) for file in files]
-        wrong += sum(
-            int((one.answers(x) != expected)[of].sum()) for one, of in zip(files, proven, strict=True)
-        )
+        for one, of in zip(files, proven, strict=True):
+            wrong += int((one.answers(x) != expected)[of].sum())
         shares.append(min(float(of.mean()) for of in proven))
     yield [f"{name}, order {order}", f"{len(x):,}", *(f"{100 * one:.2f} %" for one in shares), str(wrong)]
 
@@ -190,12 +189,8 @@ EMBEDDED = [
     )
 ]
 LABELS = ("a9a_g0.01", "ijcnn1_c32_g2", "letter_c16_g2", "usps_c10", "pendigits_g0.5", "abalone")
-CERTAIN = [
-    ("ijcnn1_c1", 2),
-    *((f"ijcnn1_c{c}", 3) for c in (10, 100, 250)),
-    ("a9a_g0.01", 2),
-    ("a9a_g0.02", 2),
-]
+CERTAIN = [(name, 2) for name in ("ijcnn1_c1", "a9a_g0.01", "a9a_g0.02")]
+CERTAIN += [(f"ijcnn1_c{c}", 3) for c in (10, 100, 250)]
 FLASH = ("ijcnn1_c100", "magic04", "pendigits_g0.5", "svmguide1")
 SPEED = [("svmguide1", 3089), ("pendigits_g0.5", 7494), ("ijcnn1_c32_g2", 10_000)]
 TABLES = [
@@ -213,9 +208,5 @@ TABLES = [
 
 
 if __name__ == "__main__":
-    measure(
-        __doc__,
-        TABLES,
-        arguments={"--triples": {"nargs": "*", "default": []}},
-        versions=("svm-predict", "scikit-learn"),
-    )
+    more = {"--triples": {"nargs": "*", "default": []}}
+    measure(__doc__, TABLES, arguments=more, versions=("svm-predict", "scikit-learn"))
