@@ -14,7 +14,6 @@ from sklearn.utils.class_weight import compute_class_weight
 from table_files import columns_of, read, write
 
 import svmfast as package
-from svmfast.errors import OptionError
 from svmfast.formats.model_files import load_model, save_model
 from svmfast.models.head import Head
 from svmfast.models.scaled import ScaledModel, with_scaling
@@ -120,19 +119,6 @@ def test_from_python():
     wanted = SVC(gamma=0.25).fit(FRAME.to_numpy(), TRUE).predict(FRAME.to_numpy())
     assert np.array_equal(np.asarray(found.names), wanted)
     assert package.compare({"model": model}, FRAME, TRUE).models[0].accuracy > 95
-
-
-@pytest.mark.parametrize(
-    ("labels", "svm_type", "message"),
-    [
-        (["a", 1.0] * 75, "c_svc", "1.0 in row 2 is not one of the names that begin the labels"),
-        (["1", "b"] * 75, "c_svc", "'b' in row 2 is not one of the numbers that begin the labels"),
-        (TRUE, "epsilon_svr", "could not convert string to float: .*expected numbers"),
-    ],
-)
-def test_labels_that_do_not_fit(labels, svm_type, message):
-    with pytest.raises(OptionError, match=f"^`labels`: {message}"):
-        package.train(FRAME, np.array(labels, dtype=object), svm_type=svm_type)
 
 
 def test_scale_numbers_the_classes_as_training_does(rows):

@@ -18,7 +18,7 @@ from sklearn.svm import SVC
 
 import svmfast as package
 from svmfast.commands.export_report import language_for
-from svmfast.errors import ModelFormatError, UnsupportedError
+from svmfast.errors import ModelFormatError
 from svmfast.formats.model_files import load_model
 from svmfast.importers.files import model_of_file
 from svmfast.models.scaled import ScaledModel
@@ -108,16 +108,6 @@ def test_text_and_range_file_round_trip(tmp_path):
     text, ranges = tmp_path / "text", tmp_path / "ranges"
     ran("export", EXACT, "--scale", RANGES, "--ranges", ranges, "-o", text, "--to", "libsvm")
     assert (text.read_bytes(), ranges.read_bytes()) == (EXACT.read_bytes(), RANGES.read_bytes())
-
-
-@pytest.mark.parametrize(
-    ("factor", "clip", "message"),
-    [(1, (0.0, 1.0), "clips, which svm-scale does not"), (-1, None, "reverses columns")],
-)
-def test_scalings_that_svm_scale_cannot_make_are_refused(factor, clip, message):
-    scaling = Scaling(np.zeros(4), np.full(4, float(factor)), clip=clip)
-    with pytest.raises(UnsupportedError, match=message):
-        package.export(ScaledModel(package.load_model(EXACT), scaling), "libsvm", ranges=True)
 
 
 X, Y = load_iris(return_X_y=True)

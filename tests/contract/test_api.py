@@ -64,37 +64,6 @@ def test_every_form_of_the_data_gives_the_same_answer():
     assert package.approximate(package.load_model(exact), order=2, threads=None).model.n_cells == 1
 
 
-EXACT, ROWS = model("iris_c_rbf_prob"), [[1.0, 2.0]]
-A_MODEL = "expected a model, or the path of one"
-ROWS_OF = "expected an array of numbers, a SciPy sparse matrix, Rows"
-SOURCE = r"^the source is an? \w+; expected a path, bytes or a binary file"
-#: Calls with an argument of a wrong type, and the message.
-TYPES = [
-    (lambda wrong: package.predict(wrong, ROWS), A_MODEL),
-    (lambda wrong: package.approximate(wrong), A_MODEL),
-    (lambda wrong: package.compress(wrong, sv=3), A_MODEL),
-    (lambda wrong: package.cascade(wrong, EXACT, ROWS), A_MODEL),
-    (lambda wrong: package.compare({"a": wrong}, ROWS, [1]), A_MODEL),
-    (lambda wrong: package.dcpred(ROWS, exact=wrong), A_MODEL),
-    (lambda wrong: package.predict(EXACT, ROWS, exact=wrong), f"^`exact` is an? \\w+; {A_MODEL}$"),
-    (lambda wrong: package.save_model(wrong, "out"), r"^the model is an? \w+; expected a model$"),
-    (lambda wrong: package.predict(EXACT, wrong), ROWS_OF),
-    (lambda wrong: package.bound_check(wrong, model=EXACT), ROWS_OF),
-    (lambda wrong: package.dcpred(wrong, exact=EXACT), ROWS_OF),
-    (lambda wrong: package.compare([EXACT], wrong, [1]), ROWS_OF),
-    (lambda wrong: package.budget_train(wrong, [1]), ROWS_OF),
-    (lambda wrong: package.load_model(wrong), SOURCE),
-    (lambda wrong: package.read_svmlight(wrong), SOURCE),
-]
-
-
-@pytest.mark.parametrize(("call", "message"), TYPES)
-def test_a_wrong_type_is_named_with_the_accepted_ones(call, message):
-    for wrong in (3, object()):
-        with pytest.raises(TypeError, match=message):
-            call(wrong)
-
-
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0, "1", True])
 def test_values_that_are_not_numbers_are_refused(value):
     rows, exact = package.read_svmlight(data("diabetes.test")), model("diabetes_eps_rbf")

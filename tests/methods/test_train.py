@@ -18,7 +18,6 @@ from program import PATIENCE, PROGRAM
 from program import data as fixture
 
 import svmfast as package
-from svmfast.errors import OptionError, TrainingRowError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.common.cross_validation import CrossValidation, best_of
@@ -235,35 +234,6 @@ def test_log_receives_the_solvers_messages_and_its_errors_come_back():
 
     with pytest.raises(ZeroDivisionError):
         train(data.rows, data.labels, log=refuse)
-
-
-def test_options_out_of_range():
-    for options, message in (
-        ({"weights": ((3, -1.0),)}, "`weights` is ((3, -1.0),); expected weights by label, such as {1: 5"),
-        ({"weights": {3.5: 1.0}}, "`weights` is {3.5: 1.0}; expected weights by label, such as {1: 5, -1: "),
-        ({"kernel": "rbg"}, "`kernel` is 'rbg'; expected 0 (linear), 1 (polynomial), 2 (rbf), 3 (sigmoid)"),
-        ({"svm_type": 3}, "`svm_type` is an int; expected a word"),
-    ):
-        with pytest.raises(OptionError, match=f"^{re.escape(message)}"):
-            package.train([[1.0], [2.0]], [1, 2], **options)
-    with pytest.raises(OptionError, match=r"^`folds` is 1; cross validation needs at least 2$"):
-        cross_validate([[1.0], [2.0]], [1, 2], 1)
-
-
-INFINITE = Rows(np.array([0, 1, 1, 3]), np.array([0, 0, 1], np.int32), np.array([1, 2, np.inf]), 2)
-MISSING = Rows(np.array([0, 3, 5]), np.array([0, 1, 2, 0, 2], np.int32), np.array([1.0, 5, 4, 2, 6]), 3)
-
-
-def test_rows_that_cannot_be_trained_on():
-    for rows, labels, kernel, message in (
-        ([[1.0], [2.0]], [1, np.nan], "rbf", r"row 2: the label is not finite \('nan'\); expected a .*"),
-        (INFINITE, [1, 2, 1], "rbf", r"row 3: the value is not finite \('inf'\); expected a finite number"),
-        (MISSING, [1, 2], "precomputed", "row 2: a precomputed row with 2 of 3 columns; expected the .*"),
-        ([[1.0], [2.0]], [1, 2, 3], "rbf", r"2 rows and labels of shape \(3,\); expected one label per row"),
-        (Rows.empty(), [], "rbf", "no rows to train on"),
-    ):
-        with pytest.raises((OptionError, TrainingRowError), match=f"^{message}$"):
-            train(rows, labels, TrainOptions(kernel=kernel))
 
 
 def test_interrupt_ends_training_at_once_and_leaves_nothing(tmp_path):

@@ -6,19 +6,16 @@ from contextlib import ExitStack
 from zipfile import ZIP_LZMA
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 from estimators import SVM, dump_skops, members, pack
-from program import model
 from pyarrow import ipc, parquet
 from scipy import sparse
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-import svmfast
-from svmfast.errors import InputError, ModelFormatError, OptionError, SvmfastError, TableError
+from svmfast.errors import InputError, ModelFormatError, SvmfastError, TableError
 from svmfast.formats.data import read_data, stream_data
 from svmfast.importers.files import model_of_file
 from svmfast.models.scaling import Scaling
@@ -170,17 +167,3 @@ TABLES = {
 def test_a_damaged_table_is_refused(name):
     with pytest.raises(TableError, match=r"^<bytes>: damaged, or of an unknown format"):
         read_data(TABLES[name], Reading())
-
-
-# --- the same in Python
-
-FRAME = pd.DataFrame(X[:, :4], columns=[*"abcd"])
-
-
-def test_a_data_frame_that_arrow_cannot_represent():
-    for frame, why in (
-        (FRAME.astype(complex), "Unsupported numpy type"),
-        (FRAME.set_axis([*"aabc"], axis=1), "Duplicate column names"),
-    ):
-        with pytest.raises(OptionError, match=rf"expected a table of named columns \(.*{why}"):
-            svmfast.predict(model("iris_c_rbf_prob"), frame)

@@ -8,7 +8,7 @@ from program import data
 from scipy.optimize import approx_fprime, minimize
 from two_moons import block_of, kernel, refit, two_moons
 
-from svmfast.errors import NotFiniteError, OptionError
+from svmfast.errors import NotFiniteError
 from svmfast.methods.budget import moving
 from svmfast.methods.budget import refit as refit_module
 from svmfast.methods.budget.sgd import BudgetedSgd, BudgetExpansion, StepOptions, merge_tables
@@ -98,13 +98,6 @@ def test_random_order_is_a_permutation_of_the_seeds():
     assert orders[0] == orders[1] != orders[2]
     for n in (0, 1, 1000):
         assert sorted(random_order(n, 0)) == list(range(n))
-
-
-def test_options_are_checked():
-    with pytest.raises(OptionError, match=r"^gamma is 0; budgeted training needs a positive one"):
-        StepOptions(10, 0.0, 0.1)
-    with pytest.raises(OptionError, match=r"^lambda is -1; it must be positive"):
-        StepOptions(10, 1.0, -1.0)
 
 
 def objective(theta, features, gram, targets, options, bias):

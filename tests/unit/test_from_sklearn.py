@@ -1,31 +1,22 @@
 """Models of fitted scikit-learn estimators: the same labels, values and probabilities; missing values."""
 
 import os
-from inspect import isfunction
 
 import numpy as np
 import pandas as pd
 import pytest
 import skops.io
 from command import svmfast as program
-from estimators import changed
 from program import data
 from scipy import sparse
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
-from sklearn.decomposition import PCA
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.impute import SimpleImputer
-from sklearn.kernel_approximation import Nystroem
-from sklearn.linear_model import Ridge, RidgeClassifier
-from sklearn.metrics.pairwise import linear_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler, scale
+from sklearn.preprocessing import scale
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 import svmfast
-from svmfast.errors import ModelFormatError, OptionError, SvmfastError, TableError, UnsupportedError
+from svmfast.errors import ModelFormatError, OptionError, SvmfastError, TableError
 from svmfast.formats.model_files import model_bytes, open_model
 from svmfast.importers.files import model_of_file
 
@@ -131,52 +122,6 @@ def test_wrappers_are_replaced_by_their_estimator():
         assert model_bytes(svmfast.from_sklearn(other)) == expected
     frozen = pytest.importorskip("sklearn.frozen", reason="scikit-learn has it since 1.6")
     assert model_bytes(svmfast.from_sklearn(frozen.FrozenEstimator(fitted))) == expected
-
-
-CALIBRATED = CalibratedClassifierCV
-#: Estimators to fit, or functions that make them of rows and labels; how what is said of them begins.
-REFUSED = [
-    (lambda X, y: SVC(), "the estimator is not fitted; call its fit first"),
-    (RandomForestClassifier(2), "the estimator is a RandomForestClassifier; expected a support vector"),
-    (make_pipeline(PCA(3), MinMaxScaler(), SVC(kernel="poly")), "the machine has the kernel polynomial"),
-    (make_pipeline(PCA(3), MinMaxScaler(clip=True), SVC()), "step 'minmaxscaler' of the pipeline clips or"),
-    (make_pipeline(Nystroem(n_components=9), SVC()), "step 'svc' of the pipeline has a kernel of its own"),
-    (make_pipeline(Nystroem(n_components=9), SVC(kernel="linear")), "step 'svc' of the pipeline decides"),
-    (lambda X, y: RidgeClassifier().fit(X, np.eye(3)[y].astype(int)), "the estimator gives a row several"),
-    (lambda X, y: Ridge().fit(X, X), "the estimator predicts 13 values a row; fit one estimator for each"),
-    (lambda X, y: Pipeline([("nothing", None)]), "every step of the pipeline is passthrough; expected"),
-    (lambda X, y: SVC(kernel="precomputed").fit(X @ X.T, y), "the estimator has the kernel 'precomputed',"),
-    (make_pipeline(SVC(kernel=linear_kernel)), "step 'svc' of the pipeline has the kernel linear_kernel,"),
-    (SVC(break_ties=True), "the estimator has break_ties=True, which decides tied votes by the"),
-    (lambda X, y: changed(SVC().fit(X, y), "_intercept_", np.array([1, np.nan, 1])), "the estimator holds"),
-    (lambda X, y: changed(SVC().fit(X, y), "_gamma", -1.0), "the estimator has a negative gamma or degree; "),
-    (make_pipeline(MinMaxScaler(clip=True), StandardScaler(), SVC()), "step 'standardscaler' of the"),
-    (lambda X, y: make_pipeline(StandardScaler(), SVC()), "step 'standardscaler' of the pipeline is not"),
-    (lambda X, y: make_pipeline(StandardScaler().fit(X[:, :3]), SVC().fit(X, y)),
-     "step 'svc' of the pipeline has 13 features, the step before it 3; fit the pipeline"),
-    (make_pipeline(SimpleImputer(add_indicator=True), SVC()), "step 'simpleimputer' of the pipeline adds"),
-    (make_pipeline(SimpleImputer(missing_values=-1.0), SVC()), "step 'simpleimputer' of the pipeline"),
-    (CALIBRATED(SVC(), ensemble=False), "the estimator calibrates decision_function of 1"),
-    (lambda X, y: CALIBRATED(SVC(), cv=3).fit(X, y == 1), "the estimator calibrates decision_function of 3"),
-    (lambda X, y: CALIBRATED(SVC(), method="isotonic", ensemble=False).fit(X, y == 1),
-     "the estimator calibrates decision_function of 1 estimators by method='isotonic' in"),
-    (lambda X, y: CALIBRATED(SVC(), ensemble=False), "the estimator is not fitted; call its fit first"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("made", "message"), REFUSED)
-def test_other_estimators_are_refused_in_one_line(made, message):
-    X, y, _ = split("wine")
-    with pytest.raises(UnsupportedError) as caught:
-        svmfast.from_sklearn(made(X, y) if isfunction(made) else made.fit(X, y))
-    assert str(caught.value).startswith(message)
-    assert "\n" not in str(caught.value)
-
-
-def test_other_objects_have_the_wrong_type():
-    for value in (3, np.zeros(3), {"kernel": "rbf"}, None, SVC):
-        with pytest.raises((svmfast.errors.WrongTypeError, UnsupportedError)):
-            svmfast.from_sklearn(value)
 
 
 def test_a_search_in_a_skops_file_imports(tmp_path):

@@ -136,24 +136,3 @@ def test_a_query_and_a_dataset_read_only_the_columns_that_are_used(tmp_path):
     for given in (polars.from_pandas(wide).lazy(), dataset.dataset(tmp_path / "wide.parquet")):
         found = svmfast.predict(EXACT, given, reading=named)
         assert np.array_equal(found.names, ESTIMATOR.predict(FRAME[[*"abcd"]]))
-
-
-REFUSED = [
-    (lambda: svmfast.linear(FRAME.assign(label=1), TRUTH, exclude=("day", "kind")), "a column 'label' too"),
-    (lambda: svmfast.linear(FRAME, TRUTH, label="kind"), "^`label` and `labels` exclude each other"),
-    (lambda: svmfast.linear(X, TRUTH, features=("a",)), "^`features` names columns of a table"),
-    (lambda: svmfast.predict(EXACT, X, reading=Reading(dense=True)), "^`dense` is for LIBSVM's text"),
-    (lambda: svmfast.train(FRAME, **WORDS | {"label": "sort"}), "^the data: there is no column 'sort'"),
-    (lambda: svmfast.train(TABLE.to_reader(), missing="mean", **WORDS), "a reader has one$"),
-    (lambda: svmfast.frontier(EXACT, X), "^`data` needs labels"),
-    (lambda: svmfast.predict(EXACT, polars.scan_parquet("none.parquet")), "^the data is a LazyFrame; .*none"),
-    (lambda: svmfast.predict(SVC(), X), "is not fitted"),
-]
-
-
-@pytest.mark.parametrize(("call", "message"), REFUSED)
-def test_refusals(call, message, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(svmfast.SvmfastError, match=message) as caught:
-        call()
-    assert "\n" not in str(caught.value)

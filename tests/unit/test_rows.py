@@ -68,41 +68,6 @@ X, Y = load_iris(return_X_y=True)
 PLAIN = svmfast.load_model(model("iris_c_rbf_prob"))
 PIPELINE = svmfast.from_sklearn(make_pipeline(StandardScaler(), SVC()).fit(X, Y))
 NAMED = svmfast.train(load_iris(as_frame=True).data, Y).model
-BIG = 2**31 - 1
-WIDE = sparse.csr_matrix((np.ones(2), np.array([0, 2**32]), np.array([0, 2])), shape=(1, 2**32 + 1))
-LARGE = np.full((1, 4), 10**400, dtype=object)
-
-
-@pytest.mark.parametrize(
-    ("call", "given", "message"),
-    [
-        (Rows.from_dense, [[[1, 2], [0, 3], [4, np.nan]]], "the array holds nan in row 3, column 2; every"),
-        (as_rows, [sparse.csr_array([[0, 0], [0, np.inf]])], "the matrix holds inf in row 2, column 2;"),
-        (Rows.__getitem__, [Rows.empty(), slice(None, None, 2)], "Rows: only contiguous slices"),
-        (as_rows, [WIDE], "Rows: 4,294,967,297 columns; at most 2,147,483,647"),
-        (partial(svmfast.dcpred, task="svc"), [X[:0], []], "no rows to train on$"),
-        (svmfast.predict, [PLAIN, LARGE], "the data is a ndarray; expected an array of numbers"),
-        (svmfast.compare, [{"": PLAIN}, X[:1], LARGE[0, :1]], "`labels`: .* too large .*; expected numbers$"),
-        (svmfast.train, [X[:1], [object()]], "`labels` holds an object of type object; expected numbers or"),
-        (Rows, [[0, 10**9], [0], [1.0], 30], "indptr does not ascend within 0 to 1, the number of entries"),
-        (Rows, [[0, 2, 1, 2], [0, 1], [1.0, 2.0], 30], "indptr does not ascend"),
-        (Rows, [[0, 2**63 - 1, -(2**63), 1], [0], [1.0], 30], "indptr does not ascend"),
-        (Rows, [np.array([0, 2**64 - 1], np.uint64), [0], [1.0], 30], "indptr does not ascend"),
-        (Rows, [[], [], [], 30], "are inconsistent: they have 0, 0 and 0 entries"),
-        (Rows, [[0, 1], [30], [1.0], 30], "column 30 is out of range for 30 columns"),
-        (Rows, [[0, 1], [2**32], [1.0], BIG], "column 4294967296 is out of range for 2,147,483,647 columns"),
-        (Rows, [[0, 1], np.array([2**63], np.uint64), [1.0], BIG], "column 9223372036854775808"),
-        (Rows, [[0, 1], [0], [1.0], 2**31], "2,147,483,648 columns; at most 2,147,483,647"),
-        (Rows, [[0, 1], [0], [1.0], -1], "-1 columns"),
-        (Rows, [[0, 1, 3], [0, 4, 4], [1, 2, 3], 30], "the columns of row 2 are not in ascending order"),
-        (Rows, [[[0, 1]], [0], [1], 30], "indptr is a 2-dimensional array of int64; .* of integers"),
-        (Rows, [[0, 1], [0.5], [1.0], 30], "indices is a 1-dimensional array of float64"),
-        (Rows, [[0, 1], [0], [1j], 30], "values is a 1-dimensional array of complex128; .* of numbers"),
-    ],
-)
-def test_refused(call, given, message):
-    with pytest.raises(OptionError, match=f"^{'Rows: .*' if call is Rows else ''}{message}"):
-        call(*given)
 
 
 def test_columns_are_checked_in_all_of_many_entries():

@@ -15,7 +15,7 @@ from program import data, model
 from pyarrow import csv, ipc, parquet
 
 import svmfast
-from svmfast.errors import DataFormatError, TableError, WrongTypeError
+from svmfast.errors import DataFormatError, TableError
 from svmfast.formats.data import read_data, stream_data
 from svmfast.formats.table_output import TableOutput
 from svmfast.models.scaled import ScaledModel
@@ -228,12 +228,6 @@ def test_objects_of_other_packages():
         found = svmfast.predict(EXACT, given)
         assert np.array_equal(found.predicted, expected.predicted), type(given)
         assert np.array_equal(found.decisions, expected.decisions), type(given)
-
-
-def test_a_series_is_refused_in_one_line():
-    for one in (PLAIN.to_pandas()["f1"], polars.from_arrow(PLAIN)["f1"], PLAIN["f1"]):
-        with pytest.raises(WrongTypeError, match=r"^the data is a .*; expected a"):
-            svmfast.Predictor(EXACT).answer(one)
 
 
 def test_a_models_names_choose_the_columns():
