@@ -90,6 +90,11 @@ def option(default: Any, value: Value, help: str, *flags: str, **about: Any) -> 
     return dataclasses.field(default=default, metadata={_KEY: about})
 
 
+def switch(help: str, *flags: str, **about: Any) -> Any:
+    """An option that is off unless it is given."""
+    return option(False, Switch(), help, *flags, **about)
+
+
 def argument(value: Value, *, default: Any = None, required: bool = True, **about: Any) -> Any:
     """A dataclass field that is an argument of a command."""
     about |= {"value": value, "flags": None, "required": required}
@@ -236,16 +241,10 @@ class Bounded:
 class Reading:
     """The format of data: LIBSVM's text, and tables."""
 
-    zero_based: bool = option(False, Switch(), "Feature indices in the data start at 0 instead of 1.")
-    dense: bool = option(
-        False, Switch(), "Each line of the data is a label and the values of all features, without indices."
-    )
-    lenient: bool = option(
-        False, Switch(), "Skip blank lines and sort features; duplicate features are still errors."
-    )
-    unlabelled: bool = option(
-        False,
-        Switch(),
+    zero_based: bool = switch("Feature indices in the data start at 0 instead of 1.")
+    dense: bool = switch("Each line of the data is a label and the values of all features, without indices.")
+    lenient: bool = switch("Skip blank lines and sort features; duplicate features are still errors.")
+    unlabelled: bool = switch(
         "The rows of the data have no labels: 'index:value ...', or with `dense` only values.",
     )
 

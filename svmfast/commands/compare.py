@@ -25,10 +25,10 @@ from svmfast.command import NEGATIVE, QUIET_BUT_REPORT, Verb
 from svmfast.commands import listed
 from svmfast.commands.functions import takes
 from svmfast.errors import OptionError
-from svmfast.options import Bounded, Reading, argument, made, option
+from svmfast.options import Bounded, Reading, argument, made, option, switch
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
-from svmfast.values import InputFile, Share, Switch, Whole, is_path
+from svmfast.values import InputFile, Share, Whole, is_path
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -53,9 +53,7 @@ class Files:
         metavar="TEST",
         required=True,
     )
-    wide: bool = option(
-        False,
-        Switch(),
+    wide: bool = switch(
         "Print all figures, one per line, and each class's recall.",
     )
 

@@ -29,10 +29,10 @@ from typing import TYPE_CHECKING, Any
 from svmfast.command import NEGATIVE, Verb
 from svmfast.commands import listed
 from svmfast.commands.functions import takes
-from svmfast.options import Bounded, Reading, Seeded, argument, divided, option
+from svmfast.options import Bounded, Reading, Seeded, argument, divided, option, switch
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
-from svmfast.values import Bytes, Choice, InputFile, OutputFile, Real, Share, Switch, Text, is_path
+from svmfast.values import Bytes, Choice, InputFile, OutputFile, Real, Share, Text, is_path
 
 if TYPE_CHECKING:
     from svmfast.commands.frontier_result import FrontierResult
@@ -107,9 +107,7 @@ class FrontierOptions(Seeded, Bounded):
         Real(0, above=True),
         "Recommend only models that take at most this multiple of a linear model's multiply-adds (counted).",
     )
-    lose_classes: bool = option(
-        False,
-        Switch(),
+    lose_classes: bool = switch(
         "Allow models that lose a class: they recognize less than half of its rows that EXACT recognizes.",
     )
     methods: str | None = option(None, Text(), "Methods to try.", metavar="A,B", shown="all")
@@ -121,9 +119,7 @@ class FrontierOptions(Seeded, Bounded):
         metavar="SECONDS",
         shown="600",
     )
-    overwrite: bool = option(
-        False,
-        Switch(),
+    overwrite: bool = switch(
         "If `output` holds a run with other inputs or another version, start over instead of refusing.",
     )
 

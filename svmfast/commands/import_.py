@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from svmfast.command import Verb
 from svmfast.commands import listed
 from svmfast.commands.functions import takes
-from svmfast.options import Bounded, argument, made, option
+from svmfast.options import Bounded, argument, made, option, switch
 from svmfast.progress import Listener
-from svmfast.values import InputFile, OutputFile, Switch, in_this_folder
+from svmfast.values import InputFile, OutputFile, in_this_folder
 
 if TYPE_CHECKING:
     from svmfast.models.base import Model
@@ -42,9 +42,7 @@ class Files:
 class ImportOptions(Bounded):
     """Options of ``import``."""
 
-    trust_pickle: bool = option(
-        False,
-        Switch(),
+    trust_pickle: bool = switch(
         "Also load ESTIMATOR if it is a pickle or joblib file. Loading runs any code in such a file: use "
         "this only for files that you made yourself.",
     )

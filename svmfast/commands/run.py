@@ -126,12 +126,6 @@ def _files(model: Model, path: str, map: str | None = None, *, form: bool) -> li
     return [(map or f"{path}.map", map_bytes(linear)), (path, model_bytes(inner))]
 
 
-def _table_size(model: Model) -> int:
-    from svmfast.exports.c import table_bytes
-
-    return table_bytes(model)
-
-
 def run_method(
     method: Method,
     inputs: Mapping[str, Any],
@@ -168,7 +162,7 @@ def run_method(
             stored_size(*one)
             for one in _files(with_scaling(model, scaling), os.fspath(output or ""), form=form)
         ),
-        table_size=lambda model: _table_size(with_scaling(model, scaling)),
+        table_size=lambda model: imported("svmfast.exports.c:table_bytes")(with_scaling(model, scaling)),
         compressed=packing_of(os.fspath(output or "")) is not None,
         log=listener.log,
         writes=writes,

@@ -20,8 +20,13 @@ BOUND = "95% bound"
 def _score(name: str, **declared: Any) -> Any:
     """A figure of :class:`Quality`; those of labels and those of values exclude each other."""
     one = next(one for one in figures_of(Quality) if one.name == name)
-    optional = _of_values if one.optional is of_values else _of_labels
-    return _measured(one.help, lambda of: getattr(of.quality, name), optional=optional, **declared)
+    values = one.optional is of_values
+    return _measured(
+        one.help,
+        lambda of: getattr(of.quality, name),
+        optional=lambda row: (row.values_differing_percent is not None) == values,
+        **declared,
+    )
 
 
 def _measured(help: str, of: Callable[[Subject], Any], **declared: Any) -> Any:
@@ -31,14 +36,6 @@ def _measured(help: str, of: Callable[[Subject], Any], **declared: Any) -> Any:
 
 def _differing_percent(of: Subject) -> float | None:
     return None if of.labels_differing is None else percent(of.labels_differing, len(of.given.rows))
-
-
-def _of_labels(row: ModelResult) -> bool:
-    return row.values_differing_percent is None
-
-
-def _of_values(row: ModelResult) -> bool:
-    return row.values_differing_percent is not None
 
 
 @dataclass(frozen=True, kw_only=True)

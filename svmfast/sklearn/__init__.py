@@ -5,14 +5,9 @@ work with pipelines, searches, cross-validation, pickle and joblib. The attribut
 :func:`svmfast.save_model` and all other functions of svmfast accept. scikit-learn 1.6 or newer is required.
 """
 
-from svmfast.sklearn.fast import FastSVC as FastSVC
-from svmfast.sklearn.fast import FastSVR as FastSVR
-from svmfast.sklearn.onnx import register_onnx as register_onnx
-from svmfast.sklearn.trained import BudgetSVC as BudgetSVC
-from svmfast.sklearn.trained import DCPredRidge as DCPredRidge
-from svmfast.sklearn.trained import DCPredSVC as DCPredSVC
-from svmfast.sklearn.trained import MekaRidge as MekaRidge
-from svmfast.sklearn.trained import MekaSVC as MekaSVC
+from svmfast.sklearn.fast import FastSVC, FastSVR
+from svmfast.sklearn.onnx import register_onnx
+from svmfast.sklearn.trained import BudgetSVC, DCPredRidge, DCPredSVC, MekaRidge, MekaSVC
 
 __all__ = [
     "BudgetSVC",

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 from svmfast.errors import OptionError
 from svmfast.methods.method import Input, Method
-from svmfast.options import Bounded, Seeded, option
-from svmfast.values import Bytes, Choice, Share, Switch, WholeOr
+from svmfast.options import Bounded, Seeded, option, switch
+from svmfast.values import Bytes, Choice, Share, WholeOr
 
 #: The most rows of data that are used: enough to distinguish a share of 99 % from one of 98 %.
 MOST_ROWS = 20_000
@@ -71,15 +71,11 @@ class ApproximateOptions(Seeded, Bounded):
         Choice("full", "none"),
         "Whether to prove an error bound, which takes time O(SVs^2) per cell.",
     )
-    embed_exact: bool = option(
-        False,
-        Switch(),
+    embed_exact: bool = switch(
         "Keep the exact model in the file; it answers the rows that are not certified (regression: with "
         "predict `tolerance`).",
     )
-    force: bool = option(
-        False,
-        Switch(),
+    force: bool = switch(
         "Write the model even if more than `max_diff` differs, a class is lost, or it is not faster than the "
         "exact model; if neither `order` nor `cells` is given, that of order 2.",
     )

@@ -16,9 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from svmfast.methods.method import Input, Method
-from svmfast.options import Bounded, Seeded, option
+from svmfast.options import Bounded, Seeded, option, switch
 from svmfast.solvers.intervals import CONFIDENCE
-from svmfast.values import Share, Switch, Whole
+from svmfast.values import Share, Whole
 
 #: Rows of the data that are used.
 MOST_ROWS = 200_000
@@ -40,9 +40,7 @@ class CascadeOptions(Seeded, Bounded):
         "The probability with which the guarantee holds.",
         shown=f"{CONFIDENCE:.0%}",
     )
-    force: bool = option(
-        False,
-        Switch(),
+    force: bool = switch(
         "Write the model even if a class is lost or the exact model alone is faster on this machine; nothing "
         "is timed.",
     )

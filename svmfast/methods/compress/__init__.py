@@ -13,8 +13,8 @@ from typing import Any
 
 from svmfast.errors import OptionError
 from svmfast.methods.method import Input, Method
-from svmfast.options import Bounded, Seeded, option
-from svmfast.values import Bytes, Choice, Share, Switch, Whole, WholeOr
+from svmfast.options import Bounded, Seeded, option, switch
+from svmfast.values import Bytes, Choice, Share, Whole, WholeOr
 
 #: Default limit on the rows of data that are used.
 MOST_ROWS = 60_000
@@ -65,9 +65,7 @@ class CompressOptions(Seeded, Bounded):
         "is best on held-out rows (no map for more than 2,000 columns, or where it exceeds `memory`). With a "
         "map, the model is a file of svmfast, unless `libsvm_form` is given.",
     )
-    libsvm_form: bool = option(
-        False,
-        Switch(),
+    libsvm_form: bool = switch(
         "Write a model with a map as a LIBSVM model for svm-predict and the map, with which svmfast scale "
         "(`restore`) maps its rows.",
     )
@@ -79,7 +77,7 @@ class CompressOptions(Seeded, Bounded):
         "both, and keeps the better on held-out rows. With scores, the model is a file of svmfast, without "
         "probabilities.",
     )
-    select_only: bool = option(False, Switch(), "Do not move the initial vectors (the baseline).")
+    select_only: bool = switch("Do not move the initial vectors (the baseline).")
     iterations: int = option(800, Whole(0), "Maximum number of L-BFGS steps.")
 
     def check(self, given: Collection[str]) -> None:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from svmfast.errors import OptionError
 from svmfast.libsvm_names import KERNELS, SVM_TYPES
 from svmfast.methods.method import Input, Method
-from svmfast.options import Bounded, class_weights, option
-from svmfast.values import Numbered, OneOrGrid, OnOff, Pair, Real, Switch, Whole
+from svmfast.options import Bounded, class_weights, option, switch
+from svmfast.values import Numbered, OneOrGrid, OnOff, Pair, Real, Whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +70,8 @@ class TrainOptions(Bounded):
         "cross-validation with that of the rows outside the fold. The model contains the scaling and accepts "
         "raw rows.",
     )
-    truncate_labels: bool = option(
-        False, Switch(), "Truncate class labels such as 1.5 to integers, as svm-train does.", "--compat"
+    truncate_labels: bool = switch(
+        "Truncate class labels such as 1.5 to integers, as svm-train does.", "--compat"
     )
 
     @property
