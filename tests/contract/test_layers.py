@@ -51,15 +51,8 @@ BELOW["__main__"] = {"cli", "import_path"}
 NATIVE_FOLDERS = {"solvers", "formats", "_core"}
 NATIVE = {
     *("cli/plain", "commands/predict", "kernels", "certificate", "monomials", "routing", "models/head"),
-    *(
-        "models/mapped",
-        "models/polynomial",
-        "models/routed",
-        "models/scaling",
-        "methods/budget/refit",
-        "methods/budget/sgd",
-    ),
-    *("methods/compress/reduced_set", "methods/dcpred/leaf"),
+    *("models/mapped", "models/polynomial", "models/routed", "models/scaling", "methods/budget/refit"),
+    *("methods/budget/sgd", "methods/compress/reduced_set", "methods/dcpred/leaf"),
 }
 #: Modules of svmfast.methods that every method may import besides its own, and what one offers others:
 #: training by LIBSVM.
@@ -101,11 +94,8 @@ FORBIDDEN_MODULES = {
 }
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "system", "popen", "literal_eval"}
 ALLOWED = {name: {"subprocess"} for name in ("frontiers/child", "cli/references")}
-ALLOWED |= {
-    "formats/remote": {"pyarrow.fs"},
-    "importers/files": {"joblib"},
-    "methods/train/libsvm": {"ctypes"},
-}
+ALLOWED |= {"formats/remote": {"pyarrow.fs"}, "importers/files": {"joblib"}}
+ALLOWED |= {"methods/train/libsvm": {"ctypes"}}
 
 
 @cache

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 import scipy
 from estimators import changed
-from program import ROOT, cells_of, model
+from program import ROOT, cells_of, data, model
 from sklearn.datasets import load_iris
 from sklearn.metrics.pairwise import linear_kernel
 
@@ -28,24 +28,13 @@ X, Y = load_iris(return_X_y=True)
 KINDS = np.array(["out", "in", "on"])[Y]
 FRAME = pandas.DataFrame(X, columns=[*"abcd"]).assign(day="monday", kind=KINDS)
 MODEL = svmfast.load_model(model("iris_c_rbf_prob"))
-THINGS = (
-    svmfast,
-    scipy,
-    pandas,
-    polars,
-    replace,
-    changed,
-    linear_kernel,
-    Kernel,
-    Scaling,
-    ScaledModel,
-    Reading,
-)
-THINGS += (Rows, as_rows, StepOptions, TrainOptions, cross_validate, train, libsvm_model_bytes)
+THINGS = (svmfast, scipy, pandas, polars, replace, changed, linear_kernel, Kernel, Scaling, ScaledModel)
+THINGS += (Reading, Rows, as_rows, StepOptions, TrainOptions, cross_validate, train, libsvm_model_bytes)
 NAMES = {
     **pipelines.NAMES,
     **{one.__name__: one for one in THINGS},
     **{"X": X, "Y": Y, "KINDS": KINDS, "FRAME": FRAME, "TABLE": pa.Table.from_pandas(FRAME), "MODEL": MODEL},
+    **{"PATH": model("iris_c_rbf_prob"), "ROWS": svmfast.read_svmlight(data("iris.train"))},
     "LARGE": np.full((1, 4), 10**400, dtype=object),
     "INFINITE": Rows([0, 1, 1, 3], [0, 0, 1], [1, 2, np.inf], 2),
     "MISSING": Rows([0, 3, 5], [0, 1, 2, 0, 2], [1.0, 5, 4, 2, 6], 3),

@@ -19,7 +19,6 @@ from model_examples import EXAMPLES, NAMES
 from nightly import nightly_but
 from program import data, metered, model, started, svmfast, traced
 
-import svmfast as package
 from svmfast.errors import MemoryLimitError
 from svmfast.exports import reference
 from svmfast.exports.computation import computation_of
@@ -32,25 +31,6 @@ from svmfast.rows import Rows, as_rows
 
 no_limits_here = pytest.mark.skipif("SVMFAST_SANITIZED" in os.environ, reason="sanitizers take memory too")
 IRIS, PROBABLE = data("iris.train"), model("iris_c_rbf_prob")
-
-
-def test_python_takes_a_limit_too():
-    with pytest.raises(MemoryLimitError, match=r"^the model .* needs [\d,]+ bytes, the limit is 10,240"):
-        package.load_model(PROBABLE, memory=10 << 10)
-    rows = package.read_svmlight(IRIS)
-    calls = (
-        lambda given: package.predict(given, rows, memory=1000),
-        lambda given: package.compare({"exact": given}, rows, memory=1000),
-        lambda given: package.bound_check(rows, model=given, memory=1000),
-        lambda given: package.compress(given, sv=6, memory=1000),
-        lambda given: package.cascade(given, given, rows, memory=1000),
-    )
-    for call in calls:
-        for given in (PROBABLE, package.load_model(PROBABLE)):
-            with pytest.raises(MemoryLimitError):
-                call(given)
-    with pytest.raises(MemoryLimitError):
-        package.budget_train(IRIS, budget=50_000, gamma=0.1, memory="1M")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -263,14 +243,7 @@ CASES = {
     "the paper's bound": ("predict --bound three.data", lambda: model_bytes(WIDE), 4, 60),
     "many vectors": ("predict -j 4 hundred.data", lambda: (MANY + "1 \n" * 300_000).encode(), 100, 100),
 }
-ALWAYS = [
-    "C100, hundred",
-    "predict three.data, laplacian",
-    "many cells",
-    "one cell",
-    "the paper's bound",
-    "many vectors",
-]
+ALWAYS = ["C100, hundred", "predict three.data, laplacian", *[*CASES][-4:]]
 
 
 @no_limits_here

@@ -31,14 +31,7 @@ def model_text(rows, kernel="rbf", gamma=1.0, degree=3, coef0=0.0):
     lines += [f"degree {degree}"] * (kernel == "polynomial")
     lines += [f"gamma {gamma!r}"] * (kernel != "linear")
     lines += [f"coef0 {coef0!r}"] * (kernel in ("polynomial", "sigmoid"))
-    lines += [
-        "nr_class 2",
-        f"total_sv {n}",
-        "rho 0.1",
-        "label 1 -1",
-        f"nr_sv {positive} {n - positive}",
-        "SV",
-    ]
+    lines += [f"nr_class 2\ntotal_sv {n}\nrho 0.1\nlabel 1 -1\nnr_sv {positive} {n - positive}\nSV"]
     vectors.sort(key=lambda vector: vector[0] < 0)
     return "\n".join([*lines, *(f"{coef!r} {features(x)}" for coef, x in vectors), ""])
 

@@ -45,12 +45,7 @@ def scores(kernel=None):
 RANGES = Scaling.from_ranges([-1, 0, 2], [3, 1, 2], 0, 1, target=TargetRange(-1, 1, 0, 5))
 COLUMNS = ("a b", "\u00e9", ""), ("x", "y", "z")
 AFFINE = Scaling(np.array([0.5, 0, -2]), np.array([2, 0, 0.25]), (-3, 2.5), *COLUMNS)
-FEATURES = (
-    Feature(0),
-    Feature(1, ("x", "")),
-    Feature(2, ("0.5", "-3"), others=True),
-    Feature(1, ("\u00e9",)),
-)
+FEATURES = Feature(0), Feature(1, ("x", "")), Feature(2, ("0.5", "-3"), others=True), Feature(1, ("\u00e9",))
 ENCODING = Encoding(("a b", "c", "d"), FEATURES, (Feature(1, ("z",)), Feature(1, others=True)), (2,))
 CATEGORIES = Scaling(np.array([2, 0, 0, 0.25]), np.ones(4), None, ENCODING.names, encoding=ENCODING)
 EXAMPLES = {

@@ -134,17 +134,8 @@ def test_sizes_trees_and_widths_are_taken_only_where_they_fit():
     for sizes, n in ((np.array([1, 1]), 3), (np.array([[1, 1]]), 2)):
         assert is_refused(check_sizes, "sizes", sizes, n, 2, "cells")
     # Every node of a tree has a parent; columns are 32-bit numbers.
-    trees = [
-        [],
-        [1],
-        [0, 0],
-        [0, 2, 0],
-        [3, 0, 0],
-        [2**63 - 1, 2**63 - 1, 4, 0],
-        [-1, 2, 1, 1],
-        [0],
-        [2, 1, 0, 0],
-    ]
+    trees = [[], [1], [0, 0], [0, 2, 0], [3, 0, 0], [2**63 - 1, 2**63 - 1, 4, 0], [-1, 2, 1, 1]]
+    trees += [[0], [2, 1, 0, 0]]
     arrays = [np.array(tree, dtype=np.int64) for tree in trees]
     assert [is_refused(check_tree, "children", one) for one in arrays] == [True] * 7 + [False] * 2
     widths = [-1, 2**31, 2**32, 2**63, -(2**31), 2**31 - 1]

@@ -12,7 +12,6 @@ from blocks import blocks_of
 from program import data, model
 
 import svmfast
-from svmfast.errors import OptionError
 from svmfast.evaluation import bound_check, timing
 from svmfast.evaluation.timing import Rounds
 from svmfast.frontiers import racing
@@ -145,9 +144,6 @@ def test_compare_from_python():
         assert (found.path, found.labels_differing) == (with_labels.path, with_labels.labels_differing)
         assert found.accuracy is None
     assert (bare.models[0].path, bare.models[0].n_bytes) == ("exact", exact.stat().st_size)
-    for models, rows, labels in (({"": exact}, given.rows, [1, 2]), ({}, given, None)):
-        with pytest.raises(OptionError, match="need as many labels" if models else "no model"):
-            svmfast.compare(models, rows, labels)
 
 
 def test_the_interval_covers_the_loads_of_the_whole_run(machine):

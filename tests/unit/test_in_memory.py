@@ -9,6 +9,7 @@ import polars
 import pyarrow as pa
 import pytest
 from nightly import nightly_but
+from program import cells_of
 from pyarrow import dataset
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -43,53 +44,13 @@ KINDS = {
 }
 
 
-def labels_differ(found):
-    return [(one.labels_differing, one.accuracy) for one in found.models]
-
-
-def scaled(rows):
-    svmfast.scale(rows, "out", reading=READING)
-    return Path("out").read_bytes()
-
-
-def exported(rows):
-    found = svmfast.export(EXACT, "c", test=rows, reading=READING).report.accuracy
-    return found.labels_differing, found.max_abs_error
-
-
-#: What a function makes of rows.
-FUNCTIONS = {
-    "predict": lambda rows: svmfast.predict(EXACT, rows, reading=READING).decisions.tobytes(),
-    "compare": lambda rows: labels_differ(
-        svmfast.compare([ESTIMATOR, SMALL], rows, reading=READING, repeats=1)
-    ),
-    "bound_check": lambda rows: svmfast.bound_check(rows, model=EXACT, reading=READING).centered.gamma_max,
-    "info": lambda rows: svmfast.info(rows, reading=Reading(label="a", exclude=("day", "kind")))[
-        "label_range"
-    ],
-    "export": exported,
-    "scale": scaled,
-}
-#: Arguments of methods besides the rows.
-METHODS = {
-    "approximate": ([EXACT], {"force": True, "order": 2}),
-    "compress": ([EXACT], {"sv": 20}),
-    "cascade": ([SMALL, EXACT], {"max_diff": 0.02, "force": True}),
-    "dcpred": ([], {"exact": EXACT}),
-    "linear": ([], {}),
-    "budget_train": ([], {"budget": 20}),
-    "meka": ([], {"task": "svc"}),
-    "train": ([], {}),
-}
+#: What a function makes of rows, by its name.
+CALLS = dict(cells_of(Path(__file__).with_name("in_memory.tsv")))
 
 
 def made(name, rows):
-    if name in FUNCTIONS:
-        return FUNCTIONS[name](rows)
-    models, options = METHODS[name]
-    where = {"data": rows} if name == "compress" else {}
-    call = getattr(svmfast, name)
-    return model_bytes(call(*models, *([] if where else [rows]), **where, **options, reading=READING).model)
+    found = eval(CALLS[name], globals() | {"rows": rows})
+    return model_bytes(found.model) if isinstance(found, svmfast.Result) else found
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +60,7 @@ def rows_file(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("name", [*FUNCTIONS, *METHODS])
+@pytest.mark.parametrize("name", CALLS)
 def test_rows_in_memory_are_those_of_a_file(name, rows_file, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     expected = made(name, rows_file)

@@ -332,8 +332,3 @@ def test_written_text_is_plain_and_can_be_read():
     write_svmlight(files[0], rows, [1, -1])
     write_svmlight(files[1], rows[1:], [-1], zero_based=True)
     assert [file.getvalue() for file in files] == [b"1 1:1 2:0.5\n-1 2:-2e-09\n", b"-1 1:-2e-09\n"]
-    one, infinite = (Rows(np.array([0, 1]), np.zeros(1, np.int32), np.array([x]), 1) for x in (1, np.inf))
-    for rows, labels in ((one, [1, 2]), (one, [np.nan]), (infinite, [1])):
-        message = "1 rows need as many labels, got an array of sh" if len(labels) == 2 else "must be finite"
-        with pytest.raises(errors.OptionError, match=message):
-            write_svmlight(io.BytesIO(), rows, labels)
