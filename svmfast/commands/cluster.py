@@ -10,6 +10,7 @@ import copy
 import os
 import platform
 import re
+import signal
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,6 +32,7 @@ _LOCAL_CONFIG = {
     "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 32 << 20,
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 64 << 20,
     "distributed.worker.profile.enabled": False,
+    "distributed.worker.preload": [__name__],  # calls dask_setup
 }
 #: Rows that a worker holds are in files already, and would be read again where a call is moved to.
 _HOLDING = {
@@ -205,6 +207,11 @@ def _call(version: str, work: Callable[..., Any], *given: Any) -> Any:
         return work(*given)
     except SvmfastError as error:
         return _Failure(error, platform.node())
+
+
+def dask_setup(_worker: Any) -> None:
+    """In a worker that was started here: leave the terminal's interrupts to the process that started it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def check_wanted() -> None:
