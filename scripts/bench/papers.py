@@ -12,7 +12,10 @@ dcpred                                       Hsieh, Si and Dhillon (NIPS 2014), 
 metric                                       compress with and without `--metric` at equal tables in C
 """
 
+import json
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from harness import MODELS, Table, measure, medians, seconds, spread
@@ -26,7 +29,13 @@ from svmfast.rows import Rows
 from svmfast.solvers.kernel_clusters import kmeans_centers
 from svmfast.threads import one_blas_thread
 
-COVTYPE = ("covtype20k.libsvm.binary.scale.s80", "covtype20k.libsvm.binary.scale.s20")
+
+def reported(kind):
+    """Yield the cells of each line of papers.tsv of a kind: JSON, or else words."""
+    for line in Path(__file__).with_suffix(".tsv").read_text().splitlines()[1:]:
+        of, *cells = line.split("\t")
+        if of == kind:
+            yield [json.loads(one) if re.match(r"[-\d.]+$|[\[{\"]|true|false", one) else one for one in cells]
 
 
 def unit(bench, *names):
@@ -78,34 +87,13 @@ class Budgeted:
     test: str
     C: float
     gamma: float
-    paper: dict[int, tuple[str, ...]]
+    paper: dict[str, tuple[str, ...]]
     exact: str = "-"
     saved: tuple[str, ...] = ("-", "-")
 
 
-BUDGETED = [
-    Budgeted("SKIN", "skin_nonskin.s80", "skin_nonskin.s20", 32, 2**-7, {
-        100: ("99.62 ± 0.88", "99.62 ± 0.20", "99.63 ± 0.85", "99.62 ± 0.71"),
-        200: ("99.75 ± 0.09", "99.86 ± 0.05", "99.88 ± 0.05", "99.87 ± 0.03"),
-    }, "99.96", ("18%", "15%")),
-    Budgeted("IJCNN", "ijcnn1", "ijcnn1.t", 32, 2, {
-        100: ("97.13 ± 0.36", "97.13 ± 0.37", "96.81 ± 0.34", "97.14 ± 0.32"),
-        500: ("98.07 ± 0.37", "98.11 ± 0.45", "98.06 ± 0.33", "98.14 ± 0.16"),
-    }, "98.77", ("30%", "30%")),
-    Budgeted("ADULT", "a9a", "a9a.t", 32, 2**-7, {
-        100: ("84.20 ± 0.80", "84.16 ± 0.99", "84.17 ± 0.70", "84.23 ± 0.88"),
-        500: ("83.95 ± 1.00", "83.84 ± 1.16", "83.74 ± 1.30", "84.28 ± 0.80"),
-    }, "84.82", ("18%", "22%")),
-    Budgeted("WEB", "w8a.s80", "w8a.s20", 8, 2**-5, {
-        100: ("98.79 ± 0.04", "98.78 ± 0.05", "98.79 ± 0.03", "98.81 ± 0.03"),
-        500: ("98.81 ± 0.02", "98.80 ± 0.03", "98.78 ± 0.05", "98.81 ± 0.02"),
-    }, "98.81", ("6%", "1%")),
-    Budgeted("PHISHING", "phishing.s80", "phishing.s20", 8, 8, {
-        100: ("96.39 ± 0.37", "96.54 ± 0.24", "96.25 ± 0.30", "96.55 ± 0.16"),
-        500: ("97.53 ± 0.20", "97.52 ± 0.28", "97.52 ± 0.29", "97.56 ± 0.19"),
-    }, "97.55", ("14%", "11%")),
-]  # fmt: skip
-BREAST = [Budgeted("breast", "breast.train", "breast.test", 10, 0.05, {10: ("",) * 4, 20: ("",) * 4})]
+BUDGETED = [Budgeted(*one) for one in reported("budget")]
+BREAST = [Budgeted("breast", "breast.train", "breast.test", 10, 0.05, {"10": ("",) * 4, "20": ("",) * 4})]
 
 
 def percent(bench, problem, model):
@@ -162,11 +150,7 @@ def budget_time(bench, problem):
 
 FEATURES = ("Nystrom", "k-means Nystrom", "random Fourier")
 #: Rank, gamma, clusters, whether columns are scaled to [0, 1]; the errors of MEKA and FEATURES in the paper.
-ERRORS = [
-    (("pendigits.scale", "pendigits.scale.t"), 128, 2.0, 5, True, ("0.0811", "0.1325", "0.0828", "0.4404")),
-    (("ijcnn1",), 128, 1.0, 10, False, ("0.0082", "0.0423", "0.0234", "0.2972")),
-    (COVTYPE, 256, 10.0, 15, False, ("0.1192", "0.3700", "0.2752", "0.8825")),
-]
+ERRORS = [*reported("meka")]
 
 
 def features(method, x, gamma, rank, seed=0):
@@ -223,20 +207,7 @@ class Routed:
     paper: tuple[tuple[str, float, float], ...] = ()
 
 
-ROUTED = [
-    Routed("letter", "letter.scale", "letter.scale.t", 1.0, 10, "--clusters 30 --landmarks 140",
-            "letter_c16_g2",
-            (("DC-Pred++", 12.8, 95.90), ("LDKL", 29, 95.78), ("k-means Nystrom", 140, 87.58))),
-    Routed("usps", "usps", "usps.t", 2**-6, 10, "--clusters 1 --landmarks 138 --kmeans plain", "usps_c10",
-            (("DC-Pred++", 14.4, 95.56), ("LDKL", 12.01, 95.96), ("k-means Nystrom", 200, 92.53))),
-    Routed("a9a", "a9a", "a9a.t", 0.02, 1, "--clusters 1 --landmarks 11", "a9a_g0.02",
-            (("DC-Pred++", 12.5, 83.9), ("LDKL", 32, 81.95), ("k-means Nystrom", 50, 83.9))),
-    Routed("ijcnn1", "ijcnn1", "ijcnn1.t", 2.0, 10, "--clusters 12 --landmarks 20", "ijcnn1_c32_g2"),
-    Routed("covtype sample", *COVTYPE, 10.0, 10, "--clusters 4 --landmarks 14", "covtype20k",
-            (("DC-Pred++", 18.8, 95.19), ("LDKL", 35, 89.53), ("k-means Nystrom", 200, 73.63))),
-    Routed("mnist", "mnist.scale", "mnist.scale.t", 0.02, 10, "--clusters 4 --landmarks 110 --iterations 60",
-            "mnist"),
-]  # fmt: skip
+ROUTED = [Routed(*one) for one in reported("dcpred")]
 SMALL = Routed("iris", "iris.train", "iris.test", 0.5, 10, "--clusters 2 --landmarks 8", "iris_c_rbf_prob")
 
 
@@ -276,21 +247,15 @@ def dcpred(bench, problem):
 
 # --- compress
 
-#: Exact models, and bytes of their tables in C.
-SIZES = [("letter_c16_g2", "25k"), ("letter_c16_g2", "64k"), ("usps_c10", "24k"), ("usps_c10", "64k")]
-SIZES += [("satimage", "24k"), ("pendigits_g0.5", "8k"), ("pendigits_g0.5", "16k"), ("mnist20k", "64k")]
-#: Accuracies that others publish (for mnist with all 60,000 rows): ProtoNN's in its authors' Table 2, at 63
-#: to 64 kB, and Bonsai's (Kumar, Goyal and Varma, ICML 2017) in their Table 3.
-PUBLISHED = {
-    ("letter_c16_g2", "64k"): "ProtoNN 97.10",
-    ("usps_c10", "64k"): "ProtoNN 94.92",
-    ("mnist20k", "64k"): "ProtoNN 95.88, Bonsai 97.01 (84 kB)",
-}
+#: Exact models, bytes of their tables in C, and accuracies that others publish (for mnist with all 60,000
+#: rows): ProtoNN's in its authors' Table 2, at 63 to 64 kB, and Bonsai's (Kumar, Goyal and Varma, ICML 2017)
+#: in their Table 3.
+SIZES = [*reported("metric")]
 
 
 def metric(bench, case):
     """Medians of three seeds: the accuracy of the tables' model, and labels unlike the exact model's."""
-    name, limit = case
+    name, limit, published = case
     model, train, line, of_exact = bench.model(name), bench.train(name), [], 0.0
     for how in ("none", "auto"):
         found = []
@@ -302,7 +267,7 @@ def metric(bench, case):
             of_exact = both[0]["accuracy"]
             found.append((both[1]["accuracy"], both[1]["labels_differing_percent"]))
         line += [f"{one:.2f}" for one in np.median(found, axis=0)]
-    yield [name, limit, f"{of_exact:.2f}", *line, PUBLISHED.get(case, "")]
+    yield [name, limit, f"{of_exact:.2f}", *line, published]
 
 
 TABLES = [
@@ -319,7 +284,7 @@ TABLES = [
     Table("dcpred", "data | method | accuracy, % | counted cost | time per row | training", ROUTED, dcpred,
           [SMALL], left=2),
     Table("metric", "model | tables | exact | none | differing | auto | differing | published", SIZES, metric,
-          [("photos_c_rbf", "2k")], note="Percent of the test rows."),
+          [("photos_c_rbf", "2k", "")], note="Percent of the test rows."),
 ]  # fmt: skip
 
 if __name__ == "__main__":
