@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,17 +20,12 @@ def _score(name: str, **declared: Any) -> Any:
     """A figure of :class:`Quality`; those of labels and those of values exclude each other."""
     one = next(one for one in figures_of(Quality) if one.name == name)
     values = one.optional is of_values
-    return _measured(
+    return figure(
         one.help,
-        lambda of: getattr(of.quality, name),
+        of=lambda of: getattr(of.quality, name),
         optional=lambda row: (row.values_differing_percent is not None) == values,
         **declared,
     )
-
-
-def _measured(help: str, of: Callable[[Subject], Any], **declared: Any) -> Any:
-    """A figure that is measured from what a :class:`Subject` has."""
-    return figure(help, of=of, **declared)
 
 
 def _differing_percent(of: Subject) -> float | None:
@@ -46,24 +40,24 @@ class ModelResult(Figures):
     ``--embed-exact``) is measured with it.
     """
 
-    path: str = _measured("The model's name.", lambda of: of.entrant.path)
-    kind: str = _measured("The kind of model.", lambda of: of.model.kind)
+    path: str = figure("The model's name.", of=lambda of: of.entrant.path)
+    kind: str = figure("The kind of model.", of=lambda of: of.model.kind)
     accuracy: float | None = _score("accuracy", head="accuracy", words=share(2), main=True)
     balanced_accuracy: float | None = _score("balanced_accuracy", head="balanced", words=share(2), main=True)
     auc: float | None = _score("auc", head="ROC AUC", words=area)
-    labels_differing: int | None = _measured(
+    labels_differing: int | None = figure(
         "Rows whose label is not the exact model's; null for regression.",
-        lambda of: of.labels_differing,
+        of=lambda of: of.labels_differing,
         head="labels differ",
         words=differing,
         shows="differing",
         main=True,
     )
-    labels_differing_percent: float | None = _measured("The same in percent.", _differing_percent)
-    labels_differing_limit_percent: float | None = _measured(
+    labels_differing_percent: float | None = figure("The same in percent.", of=_differing_percent)
+    labels_differing_limit_percent: float | None = figure(
         "The upper 95 % confidence bound of that share among all rows like these; 0 if it is proven that no "
         "label can differ; null for regression, and for the exact model.",
-        lambda of: of.labels_differing_limit_percent,
+        of=lambda of: of.labels_differing_limit_percent,
         head=BOUND,
         words=share(3),
     )
@@ -72,10 +66,10 @@ class ModelResult(Figures):
     rmse: float | None = _score("rmse", head="RMSE", words=number)
     mae: float | None = _score("mae", head="MAE", words=number)
     r2: float | None = _score("r2", head="R^2", words=number)
-    values_differing_percent: float | None = _measured(
+    values_differing_percent: float | None = figure(
         "Regression: root mean square difference from the exact values in percent of their standard "
         "deviation; null for labels.",
-        lambda of: of.values_differing_percent,
+        of=lambda of: of.values_differing_percent,
         head="values differ",
         words=share(3),
         main=True,
@@ -87,44 +81,44 @@ class ModelResult(Figures):
         main=True,
         spread=True,
     )
-    n_bytes: int | None = _measured(
+    n_bytes: int | None = figure(
         "Size of the file.",
-        lambda of: of.entrant.n_bytes,
+        of=lambda of: of.entrant.n_bytes,
         key="bytes",
         head="bytes",
         words=whole,
         main=True,
     )
-    certified_percent: float | None = _measured(
+    certified_percent: float | None = figure(
         "Percent of rows whose label is proven to be the exact model's; null for a model without a "
         "certificate, and for regression, where a certificate is an error bar.",
-        lambda of: of.certificate[1],
+        of=lambda of: of.certificate[1],
         head="certified",
         words=share(2),
         main=True,
     )
-    violations: int | None = _measured(
+    violations: int | None = figure(
         "Rows with a decision value whose difference from the exact one exceeds the certificate's bound.",
-        lambda of: of.certificate[0],
+        of=lambda of: of.certificate[0],
         head="violations",
         words=whole,
     )
-    exact_percent: float | None = _measured(
+    exact_percent: float | None = figure(
         "Percent of rows that the embedded exact model answers; null without one.",
-        lambda of: None if of.exact_share is None else 100 * of.exact_share,
+        of=lambda of: None if of.exact_share is None else 100 * of.exact_share,
         head="by exact",
         words=share(2),
     )
-    mean_abs_error: float | None = _measured(
+    mean_abs_error: float | None = figure(
         "Mean absolute difference of decision values from the exact model's, over all rows and functions; "
         "null if the functions differ: values per class and values per pair, or different orders of labels.",
-        lambda of: of.errors and of.errors[0],
+        of=lambda of: of.errors and of.errors[0],
         head="mean error",
         words=number,
     )
-    max_abs_error: float | None = _measured(
+    max_abs_error: float | None = figure(
         "The largest such difference.",
-        lambda of: of.errors and of.errors[1],
+        of=lambda of: of.errors and of.errors[1],
         head="max error",
         words=number,
     )
@@ -133,10 +127,10 @@ class ModelResult(Figures):
         head="predict",
         words=seconds,
     )
-    multiply_adds: float = _measured("Counted multiply-adds for a dense row.", lambda of: of.multiply_adds)
-    linear_cost_counted: float | None = _measured(
+    multiply_adds: float = figure("Counted multiply-adds for a dense row.", of=lambda of: of.multiply_adds)
+    linear_cost_counted: float | None = figure(
         "The same divided by the linear model's.",
-        lambda of: of.multiply_adds / of.linear_multiply_adds if of.linear_multiply_adds else None,
+        of=lambda of: of.multiply_adds / of.linear_multiply_adds if of.linear_multiply_adds else None,
         head="counted",
         words=times,
     )

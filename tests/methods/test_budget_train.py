@@ -10,7 +10,6 @@ from read_fixtures import predicted
 from read_fixtures import rows as read_rows
 from two_moons import kernel, two_moons
 
-from svmfast.errors import OptionError
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.spool import Spool
 from svmfast.formats.svmlight import read_svmlight
@@ -172,12 +171,6 @@ def test_minus_one_first_is_swapped_as_libsvm_does():
     source, _ = fixture("minus_first")
     assert source.working_set(0, 0, 0).labels[0] == -1
     assert budget_train(source, BudgetTrainOptions())[0].head.labels.tolist() == [1, -1]
-
-
-def test_data_are_checked():
-    ones = Rows.from_dense(np.ones((10_001, 1)))
-    with pytest.raises(OptionError, match="more than 10,000 distinct labels; are they values"):
-        budget_train(source_of(ones, range(10_001)), BudgetTrainOptions())
 
 
 # --- runs ---

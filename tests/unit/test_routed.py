@@ -7,7 +7,6 @@ import pytest
 from routed_models import routed
 
 from svmfast import compare
-from svmfast.errors import UnsupportedError
 from svmfast.kernels import Kernel, pairwise_coefficients
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
@@ -167,8 +166,6 @@ def test_one_vs_rest_takes_the_largest_value_of_three_classes_without_probabilit
     head = Head("c_svc", np.array([7, -2, 4]), one_vs_rest=True)
     assert head.n_functions == 3
     assert head.predict(np.array([[1.0, 2, 3], [3, 3, 1], [-5, -4, -6]])).tolist() == [4, 7, -2]
-    with pytest.raises(UnsupportedError, match="does not support probability"):
-        head.probabilities(np.zeros((1, 3)))
 
 
 def test_compare_leaves_out_errors_of_values_that_do_not_correspond():

@@ -280,11 +280,6 @@ def test_a_blank_line_without_labels_is_a_row_of_zeros():
     assert (len(many), many.rows.nnz, many.notes.blank_rows) == (1_000_000, 0, 1_000_000)
     skipped = read_svmlight(text, Reading(unlabelled=True, lenient=True))
     assert (len(skipped), skipped.notes.blank_lines) == (2, 3)
-    with pytest.raises(errors.EmptyDataError, match=r"expected 'index:value \.\.\.' on each line$"):
-        read_svmlight(b"# nothing\n", Reading(unlabelled=True))
-    for other in ({"zero_based": True}, {"precomputed": True}):
-        with pytest.raises(errors.OptionError, match=r"^dense rows have no indices: "):
-            read_svmlight(b"1 0.5\n", **arguments(dense=True, **other))
 
 
 @pytest.mark.parametrize("how", [{}, {"labelled": False}, {"dense": True}, {"lenient": True}])
