@@ -14,16 +14,14 @@ import svmfast
 
 #: Runs the rows and prints numbers; the stack is filled with a pattern that shows its depth.
 COMMON = """
-#ifdef EMPTY
-static int work(void) { return 0; }
 static unsigned long elapsed;
 static unsigned stack;
+#ifdef EMPTY
+static int work(void) { return 0; }
 #else
 #include "model.h"
 #define READ(place) (sizeof(model_input) == 1 ? (model_input)MODEL_READ_8(place) : \\
     sizeof(model_input) == 2 ? (model_input)MODEL_READ_16(place) : (model_input)MODEL_READ(place))
-static unsigned long elapsed;
-static unsigned stack;
 #ifdef MODEL_TEST
 static volatile __typeof__(ANSWER(NULL)) sink;
 static __attribute__((noinline)) void one(const model_input *x) { sink = ANSWER(x); }
@@ -166,30 +164,27 @@ class Board:
 
     source: str
     compiler: list[str]
-    size: str
     run: list[str]
     per_tick: float
     memory: tuple[str, ...] = ("0", "0", "0", "0")
 
 
 _THUMB = ["arm-none-eabi-gcc", "-mthumb", "-nostartfiles", "-Wl,--gc-sections", "-T", "memory.ld"]
-_SIZE = "arm-none-eabi-size"
 _QEMU = ["qemu-system-arm", "-nographic", "-semihosting", "-icount", "shift=0", "-kernel", "run.elf", "-M"]
 _M4 = ["-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"]
 _M33 = ["-mcpu=cortex-m33", "-mfloat-abi=hard", "-mfpu=fpv5-sp-d16"]
 _SIMAVR = ["simavr", "-m", "atmega1284p", "-f", "16000000", "run.elf"]
 _C3 = ["riscv64-unknown-elf-gcc", "-march=rv32imc", "-mabi=ilp32", "--specs=picolibc.specs", "-nostartfiles"]
 _SMALL, _LARGE = ("0", "256K", "0x20000000", "16K"), ("0", "4M", "0x20000000", "4M")
-#: With clocks of 25 MHz, 20 MHz and 16 MHz. The RP2040 runs on the Cortex-M0, which
-#: has the same instructions; of the ESP32-C3 only the size is known.
+#: The RP2040 runs on the Cortex-M0, which has the same instructions; of the ESP32-C3 only the size is known.
 BOARDS = {
-    "Cortex-M4": Board(ARM, [*_THUMB, *_M4], _SIZE, [*_QEMU, "mps2-an386"], 40.0, _LARGE),
-    "Cortex-M33": Board(ARM, [*_THUMB, *_M33], _SIZE, [*_QEMU, "mps2-an505"], 50.0,
+    "Cortex-M4": Board(ARM, [*_THUMB, *_M4], [*_QEMU, "mps2-an386"], 40.0, _LARGE),
+    "Cortex-M33": Board(ARM, [*_THUMB, *_M33], [*_QEMU, "mps2-an505"], 50.0,
                         ("0x10000000", "4M", "0x38000000", "4M")),
-    "Cortex-M0": Board(ARM, [*_THUMB, "-mcpu=cortex-m0"], _SIZE, [*_QEMU, "microbit"], 62.5, _SMALL),
-    "RP2040": Board(ARM, [*_THUMB, "-mcpu=cortex-m0plus"], _SIZE, [*_QEMU, "microbit"], 62.5, _SMALL),
-    "AVR": Board(AVR, ["avr-gcc", "-mmcu=atmega1284p"], "avr-size", _SIMAVR, 1.0),
-    "ESP32-C3": Board(RISCV, [*_C3, "-Wl,--gc-sections"], "riscv64-unknown-elf-size", [], 1.0),
+    "Cortex-M0": Board(ARM, [*_THUMB, "-mcpu=cortex-m0"], [*_QEMU, "microbit"], 62.5, _SMALL),
+    "RP2040": Board(ARM, [*_THUMB, "-mcpu=cortex-m0plus"], [*_QEMU, "microbit"], 62.5, _SMALL),
+    "AVR": Board(AVR, ["avr-gcc", "-mmcu=atmega1284p"], _SIMAVR, 1.0),
+    "ESP32-C3": Board(RISCV, [*_C3, "-Wl,--gc-sections"], [], 1.0),
 }  # fmt: skip
 
 
@@ -208,7 +203,7 @@ def on_board(model, rows, board, folder, **options):
     counts |= {"tables": made.report.table_bytes, "stack": None, "instructions": None}
     if not about.run:
         return counts
-    _built(about, made.text, "run.elf", ["-DMODEL_TEST"], folder)
+    _built(about, made.text, ["-DMODEL_TEST"], folder)
     done = subprocess.run(about.run, cwd=folder, capture_output=True, text=True, timeout=600)
     said = done.stdout + done.stderr
     printed = {name: int(value) for name, value in re.findall(r"(wrong|ticks|stack) (\d+)", said)}
@@ -224,28 +219,22 @@ def flash_of(text, board, folder, *, certain=False):
     (folder / "model.h").write_text(text)
     (folder / "main.c").write_text(about.source % COMMON)
     (folder / "memory.ld").write_text(LINKER % about.memory)
-    used = ["-DCERTAIN"] if certain else []
-    empty, full = (
-        _flash(about, _built(about, text, f"{name}.elf", flags, folder), folder)
-        for name, flags in (("empty", ["-DEMPTY"]), ("full", used))
-    )
-    return full - empty
+    sizes = []
+    for flags in (["-DEMPTY"], ["-DCERTAIN"] if certain else []):
+        _built(about, text, flags, folder)
+        tool = about.compiler[0].removesuffix("gcc") + "size"
+        shown = subprocess.run([tool, "run.elf"], cwd=folder, capture_output=True, text=True, check=True)
+        # Code and constants, and initial values.
+        sizes.append(sum(map(int, shown.stdout.splitlines()[1].split()[:2])))
+    return sizes[1] - sizes[0]
 
 
-def _built(board, text, name, flags, folder):
+def _built(board, text, flags, folder):
     answer = "model_value" if "model_value(" in text else "model_predict"
     command = [*board.compiler, "-Os", "-std=gnu99", "-ffunction-sections", "-fdata-sections"]
-    command += [f"-DANSWER={answer}", *flags, "main.c", "-o", name]
+    command += [f"-DANSWER={answer}", *flags, "main.c", "-o", "run.elf"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     if re.search("is too large|will not fit|overflowed by|relocation truncated", done.stderr):
         raise TooLargeError
     if done.returncode:
         raise SystemExit(f"embedded: {' '.join(command)}: {done.stderr[:2000]}")
-    return name
-
-
-def _flash(board, name, folder):
-    """Return the bytes of code, constants and initial values."""
-    shown = subprocess.run([board.size, name], cwd=folder, capture_output=True, text=True, check=True).stdout
-    text, data = shown.splitlines()[1].split()[:2]
-    return int(text) + int(data)

@@ -54,9 +54,8 @@ def speed(bench, case):
     fitted = SVC(C=c, gamma=gamma).fit(rows.to_dense(d)[:most], labels[:most].astype(int))
     x = np.ascontiguousarray(bench.read(bench.test(name))[0].to_dense(d)[:4000])
     model, wanted = svmfast.from_sklearn(fitted), fitted.predict(x)
-    found = {
-        "`svmfast predict`, in process": (lambda: svmfast.predict(model, x, threads=1).predicted, "", "")
-    }
+    own = lambda: svmfast.predict(model, x, threads=1).predicted  # noqa: E731
+    found = {"`svmfast predict`, in process": (own, "", "")}
     for precision, real in (("double", np.float64), ("float", np.float32)):
         begin, z = time.perf_counter(), x.astype(real)
         made = compiled(svmfast.export(model, "c", precision=precision), bench.folder)

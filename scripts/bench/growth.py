@@ -1,12 +1,16 @@
-"""How time and memory grow with rows, support vectors, features and classes: docs/benchmarks.md.
+"""How time and memory grow with rows, support vectors, features and classes, and accuracy with rows.
 
-    python scripts/bench/growth.py [--only svs --sizes 100 200] [--page docs/benchmarks.md]
+    python scripts/bench/growth.py --table growth [--only svs --sizes 100 200] [--page docs/benchmarks.md]
+    python scripts/bench/growth.py --table checkerboard [--only meka] [--sizes 10000 100000]
 
 Models and rows are synthetic: standard normal values, random coefficients. Every measurement is a separate
 svmfast process; its time is that of all cores (other work on the machine moves it little), less that of a
 process that does nothing, and its memory the peak. Rows are streamed through a pipe, so they can be many. The
 slope is fitted to the upper half of an axis: time grows with size to the power of it. A slope over less than
 a second is start-up and noise, and is left out. `parsing` is predict with a linear model. No data are needed.
+
+Table checkerboard (docs/methods.md): local models against a budget. A row's label is the color of its square,
+and the other one for a tenth of the rows, so that no classifier exceeds 90 %.
 """
 
 import subprocess
@@ -127,12 +131,51 @@ def slope(sizes, values):
     return float(np.polyfit(np.log(sizes[-keep:]), np.log(values[-keep:]), 1)[0])
 
 
-TABLE = Table(
-    "growth",
-    "axis | step | from | to | seconds | seconds | peak MB | peak MB | time grows with size to the",
-    [*SIZES], grown, [*SIZES], marks="growth", left=2,
-    note=f"Unless stated otherwise: {', '.join(f'{n:,} {name}' for name, n in BASE.items())}.",
-)  # fmt: skip
+SIDE, NOISE, TEST = 32, 0.1, 100_000  # squares a side, rows with the other label, rows to predict
+METHODS = {
+    "budget-train, 500 vectors": "budget-train -g 2 -c 1 -B 500 --passes 1",
+    "meka, local models": "meka --task svc -g 2 -c 1 --block-only",
+    "meka, local, 64 landmarks": "meka --task svc -g 2 -c 1 --block-only --landmarks 64",
+}
+
+
+def board(path, n, seed):
+    """Write rows of a board to a file; return their labels."""
+    rng, found = np.random.default_rng(seed), []
+    with path.open("wb") as out:
+        for first in range(0, n, 1_000_000):
+            x = rng.random((min(1_000_000, n - first), 2)) * SIDE
+            color = np.where(np.floor(x).sum(axis=1) % 2 == 0, 1.0, -1.0)
+            found.append(np.where(rng.random(len(x)) < NOISE, -color, color))
+            write_svmlight(out, Rows.from_dense(np.round(x, 4)), found[-1])
+    return np.concatenate(found)
+
+
+def checkerboard(bench, method):
+    """Train with more and more rows; the same other rows are predicted."""
+    train, test, model = (bench.folder / name for name in ("train", "test", "model"))
+    truth = board(test, TEST, 0)
+    for n in bench.options.sizes or SIZES["rows"]:
+        board(train, n, n)
+        command, *words = METHODS[method].split()
+        done = bench.svmfast(command, train, "-o", model, "-j", bench.threads, *words)
+        right = f"{100 * np.mean(bench.predicted(model, test) == truth):.2f} %"
+        cost = f"{done.cpu:.0f}", f"{done.peak / 1e6:.0f}", f"{model.stat().st_size:,}"
+        yield method, f"{n:,}", right, *cost
+
+
+TABLES = [
+    Table(
+        "growth",
+        "axis | step | from | to | seconds | seconds | peak MB | peak MB | time grows with size to the",
+        [*SIZES], grown, [*SIZES], left=2,
+        note=f"Unless stated otherwise: {', '.join(f'{n:,} {name}' for name, n in BASE.items())}.",
+    ),
+    Table("checkerboard", "method | rows | right labels | seconds | peak MB | bytes", [*METHODS],
+          checkerboard, [*METHODS],
+          note=f"Of {TEST:,} other rows; the best possible is {100 - 100 * NOISE:g} %."),
+]  # fmt: skip
 
 if __name__ == "__main__":
-    measure(__doc__, [TABLE], arguments={"--sizes": {"type": int, "nargs": "+"}}, versions=("numpy",))
+    sizes = {"--sizes": {"type": int, "nargs": "+"}}
+    measure(__doc__, TABLES, arguments=sizes, versions=("numpy",), repeats=1)

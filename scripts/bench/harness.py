@@ -244,21 +244,28 @@ class Bench:
         return str(self.options.svm_predict)
 
 
-def peers(bench, name, rows):
-    """Return predict of scikit-learn and, if installed, of scikit-learn-intelex, for the training rows.
-
-    Where most values are zero scikit-learn is faster with sparse rows; the other is with dense ones.
-    """
+def libraries():
+    """Return the module of estimators of scikit-learn and, if installed, of scikit-learn-intelex."""
     import sklearn.svm
-    from scipy.sparse import csr_matrix
 
-    modules, (train, labels) = {"scikit-learn": sklearn.svm}, bench.read(bench.train(name))
+    found = {"scikit-learn": sklearn.svm}
     try:
         import sklearnex.svm
 
-        modules["scikit-learn-intelex"] = sklearnex.svm
+        found["scikit-learn-intelex"] = sklearnex.svm
     except ImportError:
         print("scikit-learn-intelex is not installed: left out", file=sys.stderr)
+    return found
+
+
+def peers(bench, name, rows):
+    """Return predict of these libraries, for the training rows.
+
+    Where most values are zero scikit-learn is faster with sparse rows; the other is with dense ones.
+    """
+    from scipy.sparse import csr_matrix
+
+    train, labels = bench.read(bench.train(name))
     width, calls = max(rows.n_columns, train.n_columns), {}
 
     def form(r, sparse):
@@ -266,7 +273,7 @@ def peers(bench, name, rows):
             return Rows(r.indptr, r.indices, r.values, width).to_dense()
         return csr_matrix((r.values, r.indices, r.indptr.astype(np.int32)), shape=(len(r), width))
 
-    for library, module in modules.items():
+    for library, module in libraries().items():
         sparse = library == "scikit-learn" and rows.density < 0.3
         made = module.SVC(C=MODELS[name].option("-c"), gamma=MODELS[name].option("-g"), cache_size=1000)
         calls[library] = partial(made.fit(form(train, sparse), labels).predict, form(rows, sparse))

@@ -15,7 +15,7 @@ import time
 import warnings
 
 import numpy as np
-from harness import Table, in_turn, measure, medians, timed
+from harness import Table, in_turn, libraries, measure, medians, timed
 
 import svmfast
 
@@ -44,8 +44,6 @@ MODELS = [
 
 def in_process(bench, case):
     """Train both libraries and predict in turn, each time for at least 50 milliseconds."""
-    import sklearn.svm
-
     name, estimator, options, (train, count, features), tolerance = case
     warnings.simplefilter("ignore")
     os.environ.setdefault("OMP_NUM_THREADS", str(bench.threads))
@@ -54,14 +52,10 @@ def in_process(bench, case):
     some = x @ rng.normal(size=features) / np.sqrt(features)
     value = np.sin(2 * some) + 0.5 * x[:, 0] * x[:, 1] + rng.normal(0, 0.3, len(x))
     y, rows = (value if "SVR" in estimator else np.where(value > 0, 1.0, -1.0))[:train], x[train:]
-    own = other = getattr(sklearn.svm, estimator)(**options).fit(x[:train], y)
-    try:
-        import sklearnex.svm
-
-        if hasattr(sklearnex.svm, estimator):
-            other = getattr(sklearnex.svm, estimator)(**options).fit(x[:train], y)
-    except ImportError:
-        name += " (over scikit-learn)"
+    kinds = [getattr(one, estimator) for one in libraries().values() if hasattr(one, estimator)]
+    own, *more = (kind(**options).fit(x[:train], y) for kind in kinds)
+    other = more[0] if more else own
+    name += "" if more else " (over scikit-learn)"
     probable = "probability" in options
     theirs = other.predict_proba if probable else other.predict
     predictor = svmfast.Predictor(svmfast.from_sklearn(own), probability=probable, tolerance=tolerance)

@@ -19,10 +19,8 @@ HERE = Path(__file__).resolve().parent
 FIRST = 4.0
 #: So many test files are recorded in one run of pytest.
 TOGETHER = 5
-#: Options of all runs of pytest. Where hypothesis searches must not depend on earlier mutants; tests of
-#: another commit may import what is gone.
+#: Options of all runs of pytest. Where hypothesis searches must not depend on earlier mutants.
 PYTEST = ["-q", "--tb=no", "-rfE", "-p", "reached", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
-PYTEST += ["--continue-on-collection-errors"]
 #: Options of coverage.py.
 COVERAGE = """[run]
 include = {tree}/svmfast/*
@@ -37,19 +35,12 @@ _LEFT_OUT = (".git", ".venv", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".h
 class Place:
     """A folder with a copy, its environment and its build, for one mutant at a time."""
 
-    def __init__(self, folder, root, tests_from=None):
+    def __init__(self, folder, root):
         self.folder, self.tree = folder, folder / "tree"
         self.bin, self.core = folder / "env" / "bin", self.tree / "svmfast" / "_core"
         self._mutants = 0
         shutil.rmtree(self.tree, ignore_errors=True)
         shutil.copytree(root, self.tree, ignore=shutil.ignore_patterns(*_LEFT_OUT), symlinks=True)
-        if tests_from:
-            shutil.rmtree(self.tree / "tests")
-            words = f"git -C '{root}' archive {tests_from} tests | tar -x -C '{self.tree}'"
-            subprocess.run(words, shell=True, check=True)
-        self._make_environment()
-
-    def _make_environment(self):
         if not self.bin.exists():
             subprocess.run([sys.executable, "-m", "venv", "--without-pip", self.bin.parent], check=True)
         (self.site,) = self.bin.parent.glob("lib/python*/site-packages")

@@ -16,10 +16,8 @@ the tests: the lines that each test reaches and its time, by coverage.py, which 
 files that have changed are recorded again, and all of them if svmfast has. cpp_tests.tsv lists the tests
 of each C++ file.
 
-Existing tools do not fit. mutmut 3 finds the tests of each function and is fast, but leaves out decorated
-functions, such as properties, and all that is outside of functions, such as the defaults of options; it
-draws no sample. cosmic-ray runs all tests for each mutant (its issue 85 is open). mutatest has had no
-release since 2022. Mull changes what Clang compiles and expects tests in C++; ours are in Python.
+Existing tools do not fit: mutmut 3 leaves out decorated functions and all that is outside of functions,
+cosmic-ray runs all tests for each mutant, and Mull expects tests in C++.
 """
 
 import argparse
@@ -67,7 +65,6 @@ def arguments():
     option("--only", metavar="FILE", help="mutants of this file alone, such as svmfast/rows.py")
     option("--seconds", type=float, default=60.0, help="time for the tests of a mutant [60]")
     option("-j", type=int, default=1, dest="jobs", help="mutants at a time, each with its copy [1]")
-    option("--tests-from", metavar="REV", help="tests of this commit, instead of those in the folder")
     option("--list", action="store_true", help="print the mutants and end")
     found = parser.parse_args()
     if not found.list and found.work is None:
@@ -99,7 +96,7 @@ def main():
     asked.work = asked.work.resolve()
     places = Queue()
     for i in range(asked.jobs):
-        places.put(Place(asked.work / f"copy-{i}", ROOT, asked.tests_from))
+        places.put(Place(asked.work / f"copy-{i}", ROOT))
     if asked.cpp:
         for place in places.queue:
             place.build()

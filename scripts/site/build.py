@@ -115,6 +115,4 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(f"usage: {sys.argv[0]} FOLDER")
     sys.exit(main(Path(sys.argv[1]).resolve()))
