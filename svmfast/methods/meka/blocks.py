@@ -6,6 +6,7 @@ The rows come in blocks, from memory, a temporary file or a cluster; then they a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import ceil, inf, log, prod
 
 import numpy as np
@@ -27,6 +28,8 @@ from svmfast.solvers.training_data import WorkingSet, class_labels, expand
 MOST_TIMES = 8
 #: The size of the model is foreseen once so many local models are trained.
 FORESEEN = 64
+#: What makes it smaller.
+SMALLER = "use `landmarks`, or fewer"
 
 
 class BlockWork:
@@ -102,27 +105,34 @@ class BlockWork:
             held += 12 * cell.vectors.nnz + 8 * (len(cell.vectors) + cell.coef.size)
             left_out += cell.left_out
             setting.progress(len(cells), len(self.ranks), "clusters trained")
-            # Twice, since it is put together; half of that is foreseen, as the first cells may be large.
-            foreseen = held * len(self.ranks) // FORESEEN if len(cells) == FORESEEN else 0
-            self._check_memory("the model", max(2 * held, foreseen), "use `landmarks`, or fewer")
+            self._check_memory("the model", 2 * held, SMALLER)  # twice, since it is put together
+            if len(cells) in (FORESEEN, len(self.ranks)):
+                self._check_prediction(cells, kernel, held)
         if left_out:
             setting.note(f"{left_out:,} rows of clusters that k-means could not divide were left out")
-        gammas, sizes = np.full(len(cells), gamma), np.array([len(cell.vectors) for cell in cells])
-        counts = [cell.nr_sv for cell in cells if cell.nr_sv is not None]
-        return RoutedModel(
-            head=self.head,
-            kernel=kernel.kind,
-            gamma=gammas,
+        model = self._joined(cells, kernel)
+        return replace(
+            model,
             children=self.tree.children,
             centers=self._expanded(self.tree.centers),
-            landmarks=expand(
-                Rows.concatenate([cell.vectors for cell in cells]), source.columns, source.n_features
-            ),
-            sizes=sizes,
-            coef=np.ascontiguousarray(np.hstack([cell.coef for cell in cells])),
-            rho=np.stack([cell.rho for cell in cells]),
-            nr_sv=np.stack(counts) if counts else None,
+            landmarks=expand(model.landmarks, source.columns, source.n_features),
         )
+
+    def _joined(self, cells: Sequence[Cell], kernel: Kernel) -> RoutedModel:
+        """A model of one level in compact columns."""
+        counts = [cell.nr_sv for cell in cells if cell.nr_sv is not None]
+        vectors, coef = [cell.vectors for cell in cells], [cell.coef for cell in cells]
+        rho, nr_sv = np.stack([cell.rho for cell in cells]), np.stack(counts) if counts else None
+        return RoutedModel.flat(
+            self.head, kernel, self.tree.leaf_centers[: len(cells)], vectors, coef, rho, nr_sv
+        )
+
+    def _check_prediction(self, cells: Sequence[Cell], kernel: Kernel, held: int) -> None:
+        """Refuse a model that is too large for a prediction; what some cells foresee may be a quarter off."""
+        share, memory = len(cells) / len(self.ranks), self.options.memory
+        needed = (held + self._joined(cells, kernel).working_bytes) / share
+        if needed > (memory if share == 1 else 1.25 * memory):
+            raise MemoryLimitError("the model", int(needed), memory, f"raise `memory`, or {SMALLER}")
 
     def _expanded(self, centers: FloatArray) -> FloatArray:
         """Centers in the input's own columns."""
