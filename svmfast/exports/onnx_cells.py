@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.exports.computation import Computation, KernelSums, degrees, starts_of
-from svmfast.exports.onnx_graph import Graph, Value
+from svmfast.exports.onnx_graph import LEAST_OPSET, Graph, Value
 from svmfast.kernels import pairwise_coefficients
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.models.pseudo import PseudoLandmarks
@@ -172,9 +172,11 @@ def _pseudo(
         counts = (pseudo.sizes, values.sizes)
         sides = (graph.constant(each.astype(np.int64)).take(one, 0) for each in counts)
         shape = graph.add("Concat", *sides, axis=0)
-    theirs = graph.add("Reshape", flat, shape, allowzero=1)
+    # Without this a 0 stands for the length of `flat`, which is 0 then, too.
+    zero = {"allowzero": 1} if graph.opset > LEAST_OPSET else {}
+    theirs = graph.add("Reshape", flat, shape, **zero)
     roots = graph.add("Sqrt", s).at(1)
-    apart = graph.add("ReduceMax", graph.add("Abs", roots - theirs), axes=[2], keepdims=0)
+    apart = graph.add("Abs", roots - theirs).largest(2, keep=False)
     return graph.add("Exp", -(apart.square() * gamma)) @ coef
 
 

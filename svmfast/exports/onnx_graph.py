@@ -59,11 +59,11 @@ class Value:
         """Sum along an axis."""
         return self.graph.add("ReduceSum", self, (axis,), keepdims=int(keep))
 
-    def largest(self, axis: int) -> Value:
+    def largest(self, axis: int, *, keep: bool = True) -> Value:
         """Find the maximum along an axis."""
         if self.graph.opset < _AXES_OF_MAXIMA:
-            return self.graph.add("ReduceMax", self, axes=[axis], keepdims=1)
-        return self.graph.add("ReduceMax", self, (axis,), keepdims=1)
+            return self.graph.add("ReduceMax", self, axes=[axis], keepdims=int(keep))
+        return self.graph.add("ReduceMax", self, (axis,), keepdims=int(keep))
 
     def take(self, places: Any, axis: int) -> Value:
         """Gather elements of an axis."""
