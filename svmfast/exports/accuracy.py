@@ -153,32 +153,22 @@ def checked_rows(
     plan: Fixed | None = None,
 ) -> CheckedRows:
     """The rows of an exported file's self-test, without features that the model does not have."""
-    if plan is not None:
-        return _rows_of_integers(model, plan, rows)
     head, table = computation.head, rows.to_dense(computation.n_features)
     rows = as_rows(table)
     wanted, got = model.decision_values(rows), evaluate(computation, rows, dtype)
-    expected = model.head.predict(wanted)
+    expected, rounding = model.head.predict(wanted), float(np.abs(got - wanted).max(initial=0.0))
+    if plan is not None:
+        table = plan.inputs.variables(rows)[0].astype(np.float64)
+    if head.is_regression and plan is not None:
+        found, expected = np.rint(got[:, 0] / plan.unit), np.rint(wanted[:, 0] / plan.unit)
+        return CheckedRows(table, expected, float(np.abs(found - expected).max(initial=0.0)))
     if head.is_regression:
-        tolerance = _LENIENCE * float(np.abs(got - wanted).max(initial=0.0))
         least = 8 * float(np.finfo(dtype).eps) * float(np.abs(expected).max(initial=0.0))
-        return CheckedRows(table, expected, max(tolerance, least))
-    rounding = float(np.abs(got - wanted).max(initial=0.0))
-    margin = np.abs(wanted).min(axis=1)
-    if head.one_vs_rest:
-        margin = np.diff(np.sort(wanted, axis=1)[:, -2:])[:, 0] / 2
-    same = (head.predict(got) == expected) & (margin >= _LENIENCE * rounding)
-    return CheckedRows(table[same], expected[same], left_out=int(np.count_nonzero(~same)))
-
-
-def _rows_of_integers(model: Model, plan: Fixed, rows: Rows) -> CheckedRows:
-    """The rows of the self-test of a file in integer arithmetic: those that get the model's label."""
-    head = model.head
-    wanted, got = model.decision_values(rows), plan.values(rows).astype(np.float64)
-    given = plan.inputs.variables(rows)[0].astype(np.float64)
-    if head.is_regression:
-        expected = np.rint(wanted[:, 0] / plan.unit)
-        return CheckedRows(given, expected, float(np.abs(got[:, 0] - expected).max(initial=0.0)))
-    expected = head.predict(wanted)
+        return CheckedRows(table, expected, max(_LENIENCE * rounding, least))
     same = head.predict(got) == expected
-    return CheckedRows(given[same], expected[same], left_out=int(np.count_nonzero(~same)))
+    if plan is None:
+        margin = np.abs(wanted).min(axis=1)
+        if head.one_vs_rest:
+            margin = np.diff(np.sort(wanted, axis=1)[:, -2:])[:, 0] / 2
+        same &= margin >= _LENIENCE * rounding
+    return CheckedRows(table[same], expected[same], left_out=int(np.count_nonzero(~same)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from svmfast.exports.fixed_bound import thresholds
 from svmfast.exports.reference import evaluate as evaluate
 from svmfast.models.base import Model
 from svmfast.models.polynomial import PolynomialModel
+from svmfast.rows import FloatArray
 
 #: Refuses compilers and options whose numbers are not those of IEEE 754. A preprocessor sees no type of a
 #: constant, so that a size states it. Then macros that declare functions, and place and read tables, which a
@@ -295,20 +297,17 @@ def _self_test(settings: Settings, computation: Computation, words: Words) -> st
     test = settings.test
     assert test is not None
     tables, words = Tables(settings.prefix, settings.dtype), dict(words)
-    kinds = None if settings.fixed is None else (settings.fixed.inputs.ranges.kind, np.int32)
-    if kinds is None:
-        tables.reals("test_rows", test.values)
-    else:
-        tables.whole("test_rows", test.values, kinds[0])
-    head = ""
+    fixed, head = settings.fixed is not None, ""
+
+    def numbers(name: str, values: FloatArray, kind: Any) -> Any:
+        return tables.whole(name, values, kind) if fixed else tables.reals(name, values)
+
+    numbers("test_rows", test.values, settings.dtype)
     if test.left_out:
         head = f"/* {test.left_out} rows are left out: rounding may give them another label. */\n"
     head += f"#define $N_TEST_ROWS {len(test.values)}\n"
     if computation.head.is_regression:
-        if kinds is None:
-            tables.reals("test_values", test.expected)
-        else:
-            tables.whole("test_values", test.expected, kinds[1])
+        numbers("test_values", test.expected, np.int32)
         head += f"#define $N_TEST_TOLERANCE {tables.real(test.tolerance)}\n"
     else:
         type_ = words["label_type"]

@@ -40,7 +40,7 @@ QUANTIZE = """\
    the least, and a nan is below. It computes in float; predicting does not. */
 $N_INLINE $n_input $n_quantize(float y, int j) {
     const float t = (y - $N_READ(@offset@ + j)) * $N_READ(@scale@ + j);
-    const int32_t low = (int32_t)@low@j) - 1, high = (int32_t)@high@j) + 1;
+    const int32_t low = (int32_t)@low@ - 1, high = (int32_t)@high@ + 1;
     if (!(t > (float)low)) { return ($n_input)low; }
     if (t >= (float)high) { return ($n_input)high; }
     return ($n_input)(t < 0.0f ? t - 0.5f : t + 0.5f);
@@ -54,7 +54,7 @@ $N_INLINE uint32_t $n_variables_(const $n_input *x, int16_t *v, int *outside) {
 ?every:    int j;
 ?!every:    int j, next = 0;
     for (j = 0; j < @width@; ++j) {
-        const int16_t low = @low@j), high = @high@j);
+        const int16_t low = @low@, high = @high@;
         int16_t z = (int16_t)x[j];
 ?factor:        int32_t square;
 ?whole:        int32_t above;
@@ -69,7 +69,7 @@ $N_INLINE uint32_t $n_variables_(const $n_input *x, int16_t *v, int *outside) {
             /* inside */
         }
 ?whole:        above = (int32_t)z - low;
-?whole:        u = @bias@j) + ((uint32_t)above * @multiplier@j));
+?whole:        u = @bias@ + ((uint32_t)above * @multiplier@);
 ?whole:        z = (int16_t)((int32_t)(u >> 16) - 32768);
 ?factor:        square = (int32_t)z * z;
 ?factor:        s += (uint32_t)square;
@@ -187,7 +187,7 @@ $N_INLINE void $n_values_(const int16_t *v, uint32_t s, int32_t *out) {
 ?factor:        size -= ((size >> 16) * part) + (((size & 0xFFFFU) * part) >> 16);
 ?factor large:        size = (whole > 31U) ? 0U : (size >> whole);
 ?factor:        value = (value < 0) ? -(int32_t)size : (int32_t)size;
-        out[f] = value - @rho@f);
+        out[f] = value - @rho@;
     }
 }
 """
@@ -199,7 +199,7 @@ $N_INLINE void $n_values_(const int16_t *v, uint32_t s, int32_t *out) {
     int i, j, f;
 ?classes:    int own, left = 0, class_ = -1;
     (void)s;
-    for (f = 0; f < @p@; ++f) { out[f] = -@rho@f); }
+    for (f = 0; f < @p@; ++f) { out[f] = -@rho@; }
     for (i = 0; i < @size@; ++i) {
         uint32_t sum = 0U, whole;
         int32_t kernel;
@@ -236,7 +236,7 @@ $N_INLINE int $n_certain_(const int16_t *v, uint32_t s, int outside, @label_type
     if (outside != 0) { return 0; }
 ?!votes:    (void)j;
     for (f = 0; f < @p@; ++f) {
-        const int32_t threshold = @threshold@f@threshold_at@), size = (out[f] < 0) ? -out[f] : out[f];
+        const int32_t threshold = @threshold@, size = (out[f] < 0) ? -out[f] : out[f];
         sure = 0;
         if (size > threshold) { sure = 1; }
 """
@@ -276,33 +276,32 @@ def fixed_words(tables: Tables, plan: Fixed, proven: Thresholds | None) -> Words
         "fraction": (k or 16) - 16,
         "large": k is not None and k < 32,
         **{f"e{i}": number for i, number in enumerate(EXP)},
-        "low": tables.whole("low", inputs.low, np.int16),
-        "high": tables.whole("high", inputs.high, np.int16),
+        "low": tables.whole("low", inputs.low, np.int16).at("j"),
+        "high": tables.whole("high", inputs.high, np.int16).at("j"),
         "drop": plan.drop,
+        "over": plan.drop > 0,
     }
     if not whole:
         words["offset"] = tables.floats("offsets", inputs.offset)
         words["scale"] = tables.floats("scales", inputs.scale)
     else:
-        words["bias"] = tables.whole("bias", inputs.bias % 2**32, np.uint32)
-        words["multiplier"] = tables.whole("multipliers", inputs.multiplier % 2**32, np.uint32)
+        words["bias"] = tables.whole("bias", inputs.bias % 2**32, np.uint32).at("j")
+        words["multiplier"] = tables.whole("multipliers", inputs.multiplier % 2**32, np.uint32).at("j")
     if not every:
         words["next_variable"] = tables.integers("variables", computation.variables).at("next")
     words |= _sums(tables, plan) if isinstance(computation.values, KernelSums) else _polynomial(tables, plan)
-    words["rho"] = tables.whole("rho", plan.rho, np.int32)
+    words["rho"] = tables.whole("rho", plan.rho, np.int32).at("f")
     if proven is not None:
         parts = proven.of.shape[1]
-        words["threshold"] = tables.whole("thresholds", proven.of, np.int32)
+        at = f"f * {parts} + (int)part" if parts > 1 else "f"
+        words["threshold"] = tables.whole("thresholds", proven.of, np.int32).at(at)
         words |= {"many": parts > 1, "threshold_shift": proven.shift}
         words |= {"step": proven.step, "twice": 2 * proven.step}
-        words["threshold_at"] = f" * {parts} + (int)part" if parts > 1 else ""
     return words
 
 
 def _polynomial(tables: Tables, plan: Fixed) -> Words:
     d, order = len(plan.computation.variables), plan.order
-    tables.whole("lower", plan.lower, np.int32)
-    tables.whole("coefficients", plan.top, np.int16)
     starts = np.cumsum([0] + [math.comb(d + m - 1, m) for m in range(order - 1)])
     return {
         "order": order,
@@ -310,10 +309,9 @@ def _polynomial(tables: Tables, plan: Fixed) -> Words:
         "last": order - 1,
         "deep": order > 1,
         "deeper": order > 2,
-        "over": plan.drop > 0,
         "cut": 16 + plan.drop,
-        "lower": f"{tables.prefix}_lower",
-        "top": f"{tables.prefix}_coefficients",
+        "lower": tables.whole("lower", plan.lower, np.int32).name,
+        "top": tables.whole("coefficients", plan.top, np.int16).name,
         "lower_count": plan.lower.shape[1],
         "top_count": plan.top.shape[1],
         "degree_start": tables.integers("degree_starts", starts).at("m") if order > 2 else "",
@@ -323,18 +321,16 @@ def _polynomial(tables: Tables, plan: Fixed) -> Words:
 def _sums(tables: Tables, plan: Fixed) -> Words:
     values = plan.computation.values
     assert isinstance(values, KernelSums)
-    tables.whole("vectors", plan.vectors, np.int16)
-    tables.whole("coefficients", plan.coef.T, np.int16)
     term = "(int32_t)(int16_t)$N_READ_16(coefficient + f) * kernel"
-    return class_words(tables, values) | {
+    words: Words = {
         "order": 0,
         "sums": True,
-        "over": plan.drop > 0,
-        "vectors": f"{tables.prefix}_vectors",
-        "coefficients": f"{tables.prefix}_coefficients",
+        "vectors": tables.whole("vectors", plan.vectors, np.int16).name,
+        "coefficients": tables.whole("coefficients", plan.coef.T, np.int16).name,
         "size": len(values.vectors),
         "wide": len(plan.coef),
         "target": "out",
         "term": f"$n_over_({term}, {plan.drop}U)" if plan.drop else term,
         "whole_power": f"sum >> {plan.exponent}" if (plan.exponent or 0) < 32 else "0U",
     }
+    return words | class_words(tables, values)

@@ -74,17 +74,14 @@ class Tables:
 
     def integers(self, name: str, values: NDArray[Any]) -> IntegerTable:
         """Add a table of nonnegative integers, in the smallest type that holds them."""
-        most = int(values.max(initial=0))
-        bits = 8 if most < 256 else 16 if most < 65536 else 32
-        words = [str(int(value)) for value in values.ravel()]
-        return IntegerTable(self.add(name, f"uint{bits}_t", words, bits // 8), bits)
+        kind = np.min_scalar_type(int(values.max(initial=0)))
+        return self.whole(name, values, kind)._replace(type="int")
 
-    def whole(self, name: str, values: NDArray[Any], kind: Any) -> str:
-        """Add a table of integers of a type of NumPy; return the start of an element's expression."""
-        kind = np.dtype(kind)
+    def whole(self, name: str, values: NDArray[Any], kind: Any) -> IntegerTable:
+        """Add a table of integers of a type of NumPy."""
+        type_, size = f"{np.dtype(kind).name}_t", np.dtype(kind).itemsize
         words = [str(int(value)) for value in values.ravel().tolist()]
-        full = self.add(name, f"{kind.name}_t", words, kind.itemsize)
-        return f"({kind.name}_t)$N_READ_{8 * kind.itemsize}({full} + "
+        return IntegerTable(self.add(name, type_, words, size), 8 * size, type_)
 
     def per_cell(self, name: str, values: NDArray[Any], cells: int) -> str:
         """The element of `cell` in a new table, or the number itself if there is a single cell."""
@@ -141,22 +138,18 @@ class Tables:
 class Sizes(Tables):
     """Tables of which only the size matters: all numbers have the same text."""
 
-    def floats(self, name: str, values: NDArray[Any]) -> str:
-        """Add a table of single precision to a file of integers."""
-        words = [text + "f" for text in stored(values, np.dtype(np.float32)).astype(str).tolist()]
-        return self.add(name, "float", words, 4)
-
     def _numbers(self, values: NDArray[Any]) -> list[str]:
         stored(values.ravel(), self.dtype)  # refuses what the precision does not hold
         return ["0"] * values.size
 
 
 class IntegerTable(NamedTuple):
-    """A table of nonnegative integers."""
+    """A table of integers, which are read as a type of C."""
 
     name: str
     bits: int
+    type: str
 
-    def at(self, index: str, cast: str = "int") -> str:
+    def at(self, index: str, cast: str = "") -> str:
         """The expression of an element."""
-        return f"({cast})$N_READ_{self.bits}({self.name} + {index})"
+        return f"({cast or self.type})$N_READ_{self.bits}({self.name} + {index})"

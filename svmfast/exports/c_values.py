@@ -203,9 +203,7 @@ def _vectors(tables: Tables, values: KernelSums) -> Words:
     if not sparse:
         at = words["start"] and f"{words['start']} * {d}"
         name = add("vectors", values.vectors if m else np.zeros(1))
-        return words | {
-            "vectors": f"{name}{at}",
-        }
+        return words | {"vectors": f"{name}{at}"}
     row, column = np.nonzero(stored)
     name = add("vector_values", values.vectors[row, column])
     index, entries = tables.integers("vector_columns", column), tables.integers("vector_counts", per)

@@ -60,6 +60,13 @@ void probable(const model_real *x, int n, double *out) {
 """
 
 
+def ran(folder, *words):
+    """A finished program of `folder`; the test is skipped where there is no such program."""
+    if shutil.which(words[0]) is None:
+        pytest.skip(f"no {words[0]}")
+    return subprocess.run(words, cwd=folder, capture_output=True, text=True)
+
+
 def compile_together(exports, folder):
     """Compile files, by their prefixes, as one, with all warnings as errors, with their tests and without.
 
@@ -71,7 +78,7 @@ def compile_together(exports, folder):
     tests = [f"-D{prefix.upper()}_TEST" for prefix in exports]
     for way, more in product(filter(shutil.which, WAYS), ((), tests)):
         command = [*WAYS[way], *WARNINGS, *more, "all.c", "-c", "-o", "empty.o"]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        done = ran(folder, *command)
         assert done.returncode == 0, (command, done.stderr[:2000])
 
 
@@ -121,8 +128,7 @@ def compiled(export, folder, *flags, compiler="gcc", regression=False):
     # A unique name: with the same path the library that is already loaded would be used.
     name = f"{abs(hash((export.data, flags, compiler))):x}.so"
     options = ["-std=c99", "-O2", "-shared", "-fPIC", "-ffp-contract=off", *flags, f"-DANSWER={answer}"]
-    words = [compiler, *options, "wrapper.c", "-o", name, "-lm"]
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True)
+    done = ran(folder, compiler, *options, "wrapper.c", "-o", name, "-lm")
     assert done.returncode == 0, done.stderr[:2000]
     text = export.text
     number = lambda macro: int(text.split(f"#define MODEL_{macro} ")[1].split()[0])  # noqa: E731

@@ -1,15 +1,13 @@
 """Exported C compiles without warnings and agrees with svm-predict, the model and the NumPy twin."""
 
 import json
-import shutil
-import subprocess
 from dataclasses import replace
 from itertools import product
 
 import export_twin as twin
 import numpy as np
 import pytest
-from c_exports import WARNINGS, WAYS, compile_together, compiled, needs_compiler
+from c_exports import WARNINGS, WAYS, compile_together, compiled, needs_compiler, ran
 from export_forms import FORMS, FROZEN, raw_rows
 from hypothesis import given
 from hypothesis import strategies as st
@@ -100,10 +98,6 @@ def test_sanitizers_find_nothing_on_edge_rows(name, precision, tmp_path):
     assert (done.returncode, done.stderr, done.stdout.count("\n")) == (0, "", 9)
 
 
-def ran(folder, *words):
-    return subprocess.run(words, cwd=folder, capture_output=True, text=True)
-
-
 def test_the_files_own_test_passes_and_detects_a_changed_label(tmp_path):
     text = svmfast.export(model("iris_c_rbf_prob"), test=data("iris.test")).text
     other = text.replace("model_test_labels[50] = {\n    ", "model_test_labels[50] = {\n    2 - ")
@@ -121,7 +115,6 @@ def test_the_files_own_test_passes_and_detects_a_changed_label(tmp_path):
         assert (done.returncode, done.stdout) == (wrong, f"{n} rows, {wrong} wrong\n")
 
 
-@pytest.mark.skipif(shutil.which("nm") is None, reason="no nm")
 @pytest.mark.parametrize(
     "path", [FORMS["rbf, ten classes"], FROZEN / "routed_pseudo_triangle.model", FORMS["sigmoid"]]
 )
@@ -163,8 +156,6 @@ ALWAYS = [("gcc", "-O3"), ("gcc", "-ffast-math")]
 @pytest.mark.parametrize(("compiler", "flags"), nightly_but(ALWAYS, list(ALL)))
 def test_no_label_is_certain_without_ieee_arithmetic(compiler, flags, precision, tmp_path):
     """gcc 12 states such options in macros; clang, like older versions of gcc, does not."""
-    if shutil.which(compiler) is None:
-        pytest.skip(f"no {compiler}")
     made = svmfast.export(MODEL, precision=precision)
     file = compiled(made, tmp_path, *flags.split(), "-nostartfiles", compiler=compiler)
     rows = np.vstack([ROWS.to_dense(4), np.full((1, 4), np.nan), np.full((1, 4), np.inf)])
@@ -219,8 +210,6 @@ def exported(text, language):
 @pytest.mark.parametrize("way", nightly_but(["gcc"], WAYS))
 def test_compilers_see_no_code_in_text(way, tmp_path):
     """All files in one program: whatever a text defines would be defined twice, or is not declared."""
-    if shutil.which(WAYS[way][0]) is None:
-        pytest.skip(f"no {way}")
     main = "int injected(void);\nint injected(void) { return 0; }\n"
     for number, text in enumerate(INJECTED):
         found = exported(text, "c")[0].decode("ascii")
