@@ -20,6 +20,7 @@ from svmfast.values import (
     Choice,
     InputFile,
     Names,
+    OutputFile,
     ScalingFile,
     Switch,
     Text,
@@ -175,6 +176,17 @@ def on_workers(does: str, **about: Any) -> Any:
     """The option `dask` of a command; `does` is a verb."""
     text = f"{does} on the workers of this Dask scheduler, or on N local ones (local:N)."
     return option(None, Text(), text, metavar="ADDRESS", **about)
+
+
+def kept_in() -> Any:
+    """The option `checkpoint` of a method."""
+    return option(
+        None,
+        OutputFile(role="folder", folder=True, shared=True),
+        "Keep intermediate results in this folder, from which the same command continues after an "
+        "interruption.",
+        metavar="FOLDER",
+    )
 
 
 def list_of_files(**about: Any) -> Any:

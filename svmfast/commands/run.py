@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -15,6 +16,7 @@ from svmfast.commands.method_inputs import opened_inputs
 from svmfast.commands.training import with_balanced_weights
 from svmfast.errors import OptionError, UnsupportedError
 from svmfast.evaluation.timing import times_as_fast
+from svmfast.formats.checkpoint import Checkpoint
 from svmfast.formats.model_files import model_bytes
 from svmfast.formats.packing import packing_of
 from svmfast.formats.ranges import map_bytes
@@ -152,6 +154,7 @@ def run_method(
     #: The scaling that goes before the method's models, known once the rows are read.
     scaling: Scaling | None = None
     form: bool = getattr(chosen, "libsvm_form", False)
+    folder: str | None = getattr(chosen, "checkpoint", None)
 
     setting = Setting(
         threads=thread_count(threads),
@@ -167,6 +170,7 @@ def run_method(
         log=listener.log,
         writes=writes,
         race=times_as_fast if raced else None,
+        checkpoint=None if folder is None else partial(Checkpoint, folder),
         names_of_labels=lambda: None if scaling is None else scaling.names_of_labels,
     )
     with opened_inputs(method, inputs, labels, chosen, row_format, setting) as opened:

@@ -18,6 +18,8 @@ from svmfast.progress import Progress, silent
 from svmfast.values import InputFile, OutputFile, in_this_folder
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from svmfast.models.base import Model
     from svmfast.models.scaling import Scaling
     from svmfast.rows import FloatArray, Rows
@@ -168,6 +170,16 @@ class Outcome:
     learned: Scaling | None = None
 
 
+class Kept(Protocol):
+    """Results that a run keeps, by name, so that the same run can continue."""
+
+    def load(self, name: str) -> dict[str, NDArray[Any]] | None:
+        """The arrays that were saved under a name; None if there are none."""
+
+    def save(self, name: str, **arrays: Any) -> None:
+        """Keep arrays."""
+
+
 @dataclass(frozen=True, eq=False)
 class Setting:
     """What the front end passes to a run."""
@@ -189,6 +201,8 @@ class Setting:
     writes: bool = True
     #: None if nothing may be timed.
     race: Race | None = None
+    #: Makes the checkpoint of a run, given a text that says which run it is; None if none is wanted.
+    checkpoint: Callable[[str], Kept] | None = None
     #: The name of each label once the rows are read; None if classes have no names.
     names_of_labels: Callable[[], Mapping[float, str] | None] = lambda: None
 

@@ -1,6 +1,7 @@
 """Budgeted training as a method: LIBSVM's arrangement, options, held-out rows; runs that change no byte."""
 
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -10,11 +11,14 @@ from read_fixtures import predicted
 from read_fixtures import rows as read_rows
 from two_moons import kernel, two_moons
 
+from svmfast.errors import OptionError
+from svmfast.formats.checkpoint import Checkpoint
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.spool import Spool
 from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.budget import BudgetTrainOptions, finish
 from svmfast.methods.budget.run import budget_train
+from svmfast.methods.budget.training import BudgetRun
 from svmfast.methods.method import Setting
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.rows import Rows
@@ -229,3 +233,46 @@ def test_columns_far_apart_take_no_extra_memory():
     near, wide = (budget_train(source_of(one, y), MOONS)[0] for one in (rows, far))
     np.testing.assert_array_equal(near.sv_coef, wide.sv_coef)
     np.testing.assert_array_equal(near.sv.indices.astype(np.int64) * 400_000_000, wide.sv.indices)
+
+
+class Interrupted(Exception):
+    pass
+
+
+class Stopping:
+    """A checkpoint in a folder that ends the run after some results are saved."""
+
+    def __init__(self, folder, most):
+        self.left, self._folder = most, folder
+
+    def __call__(self, run):
+        self._kept = Checkpoint(self._folder, run)
+        return self
+
+    def load(self, name):
+        return self._kept.load(name)
+
+    def save(self, name, **arrays):
+        self._kept.save(name, **arrays)
+        self.left -= 1
+        if not self.left:
+            raise Interrupted
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 4])
+def test_an_interrupted_run_continues_to_the_same_bytes(tmp_path, monkeypatch, most):
+    source, _ = fixture("iris")
+    options = BudgetTrainOptions(C=10, gamma=0.5, budget=6, move=2)
+    whole = trained_bytes(source, options)
+    with pytest.raises(Interrupted):
+        trained_bytes(source, options, Setting(1, checkpoint=Stopping(str(tmp_path / "kept"), most)))
+    monkeypatch.setattr(BudgetRun, "advance", None)  # the descent is not repeated
+    after = Setting(1, checkpoint=partial(Checkpoint, str(tmp_path / "kept")))
+    assert trained_bytes(source, options, after) == whole
+    assert trained_bytes(source, options, after) == whole
+    with pytest.raises(OptionError, match="of a run with other rows or options"):
+        trained_bytes(source, replace(options, C=11), after)
+    other = fixture("iris")[0]
+    other.working_set(0, 0, 0).labels[[0, 60]] = other.working_set(0, 0, 0).labels[[60, 0]]
+    with pytest.raises(OptionError, match="of a run with other rows or options"):
+        trained_bytes(other, options, after)

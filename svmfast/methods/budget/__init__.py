@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from svmfast.errors import OptionError
 from svmfast.libsvm_names import SVM_TYPES
 from svmfast.methods.method import Input, Method
-from svmfast.options import MEMORY, Seeded, class_weights, on_workers, option
+from svmfast.options import MEMORY, Seeded, class_weights, kept_in, on_workers, option
 from svmfast.values import Bytes, Choice, Numbered, OnOff, Real, Switch, Whole
 
 
@@ -89,6 +89,7 @@ class BudgetTrainOptions(Seeded):
         "-b",
     )
     dask: str | None = on_workers("Read the rows and refit")
+    checkpoint: str | None = kept_in()
     memory: int = option(
         MEMORY,
         Bytes(),

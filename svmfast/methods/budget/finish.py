@@ -8,11 +8,11 @@ from functools import partial
 
 import numpy as np
 
-from svmfast.errors import NotFiniteError
 from svmfast.kernels import Kernel
 from svmfast.methods.budget.refit import KernelCache, Pass, Refit, RefitProblem, pass_sums
 from svmfast.methods.budget.sgd import BudgetExpansion
-from svmfast.methods.budget.training import BudgetRun, Pair
+from svmfast.methods.budget.training import BudgetRun, Descended, Pair
+from svmfast.methods.method import Kept
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
 from svmfast.rows import BoolArray, FloatArray, Rows
@@ -32,52 +32,32 @@ class Finished:
 
     #: Its vectors are rounded as in the model file.
     expansion: BudgetExpansion
-    #: (m,) which vectors come from rows of the pair's first class; the sign of a refitted coefficient does
-    #: not tell.
+    #: (m,) which vectors come from rows of the pair's first class.
     first_class: BoolArray
 
 
-def iterates(run: BudgetRun) -> list[BudgetExpansion]:
-    """The expansion of each pair after the last step."""
-
-    def last(pair: Pair) -> BudgetExpansion:
-        taken = pair.machine.expansion()
-        for what, values in (
-            ("coefficients", taken.coef),
-            ("a bias", np.array(taken.bias)),
-            ("support vectors", taken.vectors),
-        ):
-            if not np.isfinite(values).all():
-                raise NotFiniteError(
-                    f"training ended with {what} outside the range of floating point; "
-                    f"lambda is {pair.machine.options.lambda_:g}, gamma {run.gamma:g}"
-                )
-        return taken
-
-    return run.for_pairs(last)
-
-
-def finish(run: BudgetRun, found: Sequence[BudgetExpansion]) -> list[Finished]:
+def finish(run: BudgetRun, found: Descended, kept: Kept | None = None) -> list[Finished]:
     """Refit the expansions of all pairs, unless the iterate is kept or is better."""
-    rounded = [BudgetExpansion(eight_digits(one.vectors), one.coef, one.bias) for one in found]
+    rounded = [BudgetExpansion(eight_digits(one.vectors), one.coef, one.bias) for one in found.expansions]
 
-    def chosen(of_pair: tuple[Pair, BudgetExpansion, Refit | None]) -> Finished:
-        pair, iterate, fit = of_pair
+    def chosen(of_pair: tuple[Pair, BudgetExpansion, BoolArray, Refit | None]) -> Finished:
+        pair, iterate, first_class, fit = of_pair
         best = iterate
         if fit is not None:
             fitted = fit.expansion()
             if run.loss(pair, fitted) <= run.loss(pair, iterate):
                 best = fitted
-        return Finished(best, pair.machine.expansion().coef > 0)
+        return Finished(best, first_class)
 
     fits: list[Refit | None] = [None] * len(rounded)
     if run.options.keep == "refit":
         with one_blas_thread(numpy_only=True):
-            fits = _refits(run, rounded)
-    return map_in_threads(chosen, list(zip(run.pairs, rounded, fits, strict=True)), run.threads)
+            fits = _refits(run, rounded, kept)
+    pairs = list(zip(run.pairs, rounded, found.first_class, fits, strict=True))
+    return map_in_threads(chosen, pairs, run.threads)
 
 
-def _refits(run: BudgetRun, iterates: list[BudgetExpansion]) -> list[Refit | None]:
+def _refits(run: BudgetRun, iterates: list[BudgetExpansion], kept: Kept | None) -> list[Refit | None]:
     """Refit all pairs. As many as fit into memory are refitted together and share each pass over the rows."""
     found: list[Refit | None] = []
     # Sums wait in the tree, and for each thread those of two blocks.
@@ -91,12 +71,17 @@ def _refits(run: BudgetRun, iterates: list[BudgetExpansion]) -> list[Refit | Non
             bias = run.options.bias is not False
             problem = RefitProblem(iterate, run.step_options(pair), bias=bias, name=name)
             fits.append(Refit(problem, iterate, pair.count))
-        _refit_in_step(run, pairs, fits, cache)
+            state = None if kept is None else kept.load(f"refit-{name}")
+            if state is not None:
+                fits[-1].restore(state)
+        _refit_in_step(run, pairs, fits, cache, kept)
         found += fits
     return found
 
 
-def _refit_in_step(run: BudgetRun, pairs: Sequence[Pair], fits: Sequence[Refit], cache: KernelCache) -> None:
+def _refit_in_step(
+    run: BudgetRun, pairs: Sequence[Pair], fits: Sequence[Refit], cache: KernelCache, kept: Kept | None
+) -> None:
     while going := [both for both in zip(pairs, fits, strict=True) if not both[1].done]:
         trials = [(pair.first, pair.second, fit.problem, fit.trial) for pair, fit in going]
         sums = run.source.total(pass_sums, Pass(run.rows.division, trials, cache), run.threads)
@@ -104,6 +89,8 @@ def _refit_in_step(run: BudgetRun, pairs: Sequence[Pair], fits: Sequence[Refit],
         # LAPACK cannot be stopped, so it does not run in this thread.
         interruptible(partial(map_in_threads, lambda advance: advance(), advances, run.threads))
         for _, fit in going:
+            if kept is not None:
+                kept.save(f"refit-{fit.problem.name}", **fit.state())
             if fit.done:
                 cache.forget(fit.problem.name)
 

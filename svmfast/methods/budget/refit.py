@@ -14,7 +14,7 @@ that neither threads nor workers change a bit. Kernel values are native, sums an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -155,13 +155,6 @@ def losses(options: StepOptions, f: FloatArray, y: FloatArray) -> tuple[FloatArr
     return np.abs(f - y) - options.epsilon, np.where(f > y, 1.0, -1.0), np.ones(len(y))
 
 
-@dataclass(frozen=True, eq=False)
-class _Point:
-    value: float
-    gradient: FloatArray
-    hessian: FloatArray
-
-
 class Refit:
     """Newton's method for a problem. Until :attr:`done`, pass the sums at :attr:`trial` to :meth:`advance`.
 
@@ -172,7 +165,8 @@ class Refit:
         self.problem, self._count = problem, count
         self._penalty = problem.penalty()
         self._theta = np.append(start.coef, start.bias) if problem.bias else start.coef.copy()
-        self._point: _Point | None = None
+        #: The objective at theta, once it is known.
+        self._value: float | None = None
         self._step, self._length = np.zeros(problem.size), 0.0
         #: Newton steps.
         self.iterations = 0
@@ -189,26 +183,32 @@ class Refit:
         # Not "@", because the order in which BLAS sums may depend on the number of cores.
         pull = np.sum(self._penalty * trial, axis=1)
         value = float(loss[0]) / self._count + 0.5 * float(np.sum(pull * trial))
-        point = _Point(value, gradient / self._count + pull, hessian / self._count + self._penalty)
-        if self._point is None:
-            self._go_from(point)
-        elif value <= self._point.value:
+        if self._value is not None and value > self._value:
+            if self._length > _SHORTEST_STEP:
+                self._length /= 2
+            else:
+                self.done = True  # what remains is rounding error
+            return
+        if self._value is not None:
             self.iterations += 1
-            self._theta = trial
-            self.done = self._point.value - value <= TOLERANCE * self._point.value
-            self._go_from(point)
-        elif self._length > _SHORTEST_STEP:
-            self._length /= 2
-        else:
-            self.done = True  # what remains is rounding error
-
-    def _go_from(self, point: _Point) -> None:
-        self._point = point
-        self.done = self.done or self.iterations == MAX_ITERATIONS
+            self.done = self._value - value <= TOLERANCE * self._value or self.iterations == MAX_ITERATIONS
+        self._theta, self._value = trial, value
         if not self.done:
             # Nearly equal vectors make the Hessian singular. If no row is active and lambda is nearly 0, both
             # the Hessian and the gradient are 0.
-            self._step, self._length = solve_with_ridge(point.hessian, -point.gradient, _cholesky), 1.0
+            slope, curvature = gradient / self._count + pull, hessian / self._count + self._penalty
+            self._step, self._length = solve_with_ridge(curvature, -slope, _cholesky), 1.0
+
+    def state(self) -> dict[str, Any]:
+        """What a refit needs to continue."""
+        value = np.nan if self._value is None else self._value
+        numbers = np.array([value, self._length, self.iterations, self.done], dtype=np.float64)
+        return {"theta": self._theta, "step": self._step, "numbers": numbers}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self._theta, self._step = state["theta"], state["step"]
+        value, self._length, iterations, done = state["numbers"].tolist()
+        self._value, self.iterations, self.done = value, int(iterations), bool(done)
 
     def expansion(self) -> BudgetExpansion:
         m = len(self.problem.vectors)

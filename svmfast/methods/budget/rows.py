@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast.caches import cached
 from svmfast.errors import OptionError, SingleClassError
 from svmfast.methods.budget import BudgetTrainOptions
 from svmfast.methods.budget.sgd import TrainingBlock
 from svmfast.rows import BoolArray, FloatArray, IntArray, Rows
 from svmfast.solvers.row_blocks import TrainingSource
-from svmfast.solvers.training_data import WorkingSet, chosen, class_labels, expand, random_order
+from svmfast.solvers.training_data import WorkingSet, WorkingSets, chosen, class_labels, expand, random_order
 
 #: A fifth of the rows is held out for probabilities, but no more than about this many.
 MOST_HELD_OUT = 20_000
@@ -134,7 +135,7 @@ class RunRows:
     ) -> None:
         if source.n_rows == 0:
             raise OptionError("no rows to train on")
-        self.source, self.options = source, options
+        self.source, self.options, self._threads = source, options, threads
         #: (k,) labels in LIBSVM's order; empty for regression.
         self.classes = class_labels(source.labels) if options.is_classifier else np.zeros(0)
         if options.is_classifier and len(self.classes) == 1:
@@ -157,8 +158,11 @@ class RunRows:
         self.selection: Selection
         self.held_out: Selection
         self._divide(validate, threads)
-        #: The rows that are visited.
-        self.descent = source.working_sets(_drawn if self._samples else None, self.division, threads)
+
+    @cached
+    def descent(self) -> WorkingSets:
+        """The rows that are visited."""
+        return self.source.working_sets(_drawn if self._samples else None, self.division, self._threads)
 
     @property
     def _samples(self) -> bool:

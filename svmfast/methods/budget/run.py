@@ -16,12 +16,13 @@ import numpy as np
 from svmfast.display import count
 from svmfast.figures import Figures, figure
 from svmfast.methods.budget import BudgetTrainOptions
-from svmfast.methods.budget.finish import assemble, finish, iterates
+from svmfast.methods.budget.finish import assemble, finish
 from svmfast.methods.budget.moving import moved_vectors
-from svmfast.methods.budget.training import BudgetRun
+from svmfast.methods.budget.training import BudgetRun, Descended
 from svmfast.methods.candidates import Candidate, CandidateRequest, NotTried
 from svmfast.methods.common.problem import head_quality, remark_on_classes, warn_of_absent
-from svmfast.methods.method import ALONE, Inputs, Outcome, Setting
+from svmfast.methods.common.resuming import kept_results
+from svmfast.methods.method import ALONE, Inputs, Kept, Outcome, Setting
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
 from svmfast.score import Quality
@@ -97,29 +98,39 @@ def budget_train(
     """
     begin = time.perf_counter()
     run = BudgetRun(source, options, validate, setting.threads)
+    kept = kept_results("budget-train", source, options, setting)
+    found = _vectors(run, setting, kept)
+    seconds = time.perf_counter() - begin
+    setting.progress(0, None, "refit" if options.keep == "refit" else "finish")
+    model = assemble(run, finish(run, found, kept))
+    score = None
+    if validate is not None and len(validate[1]):
+        score = head_quality(model.head, model.decision_values(validate[0], threads=run.threads), validate[1])
+    return model, _report(run, found, model, score, seconds)
+
+
+def _vectors(run: BudgetRun, setting: Setting, kept: Kept | None) -> Descended:
+    """The vectors that the descent finds, and that are moved if that is asked for."""
+    if kept is not None and (known := kept.load("vectors")) is not None:
+        return Descended.of(known)
     while not run.ended:
         run.advance()
         setting.progress(run.visited, run.total, "train")
     run.rows.forget()
-    found = iterates(run)
-    if options.move:
+    found = run.descended()
+    if run.options.move:
         setting.progress(0, None, "move")
-        found = moved_vectors(run, found)
-    seconds = time.perf_counter() - begin
-    setting.progress(0, None, "refit" if options.keep == "refit" else "finish")
-    finished = finish(run, found)
-    model = assemble(run, finished)
-    score = None
-    if validate is not None and len(validate[1]):
-        score = head_quality(model.head, model.decision_values(validate[0], threads=run.threads), validate[1])
-    return model, _report(run, model, score, seconds)
+        found.expansions = moved_vectors(run, found.expansions)
+    if kept is not None:
+        kept.save("vectors", **found.arrays())
+    return found
 
 
 def _report(
-    run: BudgetRun, model: KernelExpansion, score: Quality | None, seconds: float
+    run: BudgetRun, found: Descended, model: KernelExpansion, score: Quality | None, seconds: float
 ) -> BudgetTrainReport:
     lambdas = [pair.machine.options.lambda_ for pair in run.pairs]
-    counts = [pair.machine.counts() for pair in run.pairs]
+    counts = found.counts
     steps, full = (sum(numbers) for numbers in zip(*counts, strict=True)) if counts else (0, 0)
     trained = int(run.rows.counts.sum())
     return BudgetTrainReport(

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from svmfast.errors import MemoryLimitError
+from svmfast.errors import MemoryLimitError, NotFiniteError
 from svmfast.kernels import DecisionEngine, Kernel
 from svmfast.methods.budget import BudgetTrainOptions
 from svmfast.methods.budget.rows import Prepared, RunRows
 from svmfast.methods.budget.sgd import BudgetedSgd, BudgetExpansion, StepOptions
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import BoolArray, FloatArray, Rows
 from svmfast.solvers.row_blocks import TrainingSource
 from svmfast.solvers.training_data import expand
 from svmfast.threads import map_in_threads
@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 #: Limits on the rows visited and the multiply-adds (a second or two) between two reports of progress.
 SEGMENT, SEGMENT_WORK = 1 << 16, 1 << 32
+#: Names of what is kept for a pair.
+_KEPT = ("vectors", "coef", "bias", "first", "counts")
 
 
 @dataclass(eq=False)
@@ -33,6 +35,35 @@ class Pair:
     #: Number of training rows.
     count: int
     machine: BudgetedSgd = field(init=False)
+
+
+@dataclass(eq=False)
+class Descended:
+    """What the descent of a run has found, for each pair."""
+
+    expansions: list[BudgetExpansion]
+    #: (m,) which vectors come from rows of the pair's first class; the sign of a refitted coefficient does
+    #: not tell.
+    first_class: list[BoolArray]
+    #: Steps, and those with a full budget.
+    counts: list[tuple[int, int]]
+
+    def arrays(self) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for k, one in enumerate(self.expansions):
+            values = (one.vectors, one.coef, one.bias, self.first_class[k], self.counts[k])
+            found.update(zip((f"{name}{k}" for name in _KEPT), values, strict=True))
+        return found
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, Any]) -> Descended:
+        found = cls([], [], [])
+        for k in range(len(arrays) // len(_KEPT)):
+            vectors, coef, bias, first, (steps, full) = (arrays[f"{name}{k}"] for name in _KEPT)
+            found.expansions.append(BudgetExpansion(vectors, coef, float(bias)))
+            found.first_class.append(first)
+            found.counts.append((int(steps), int(full)))
+        return found
 
 
 class BudgetRun:
@@ -137,6 +168,27 @@ class BudgetRun:
             self.offset, self.number = 0, self.number + 1
             if self.number == self.rows.descent.n_sets:
                 self.number, self.epoch = 0, self.epoch + 1
+
+    def descended(self) -> Descended:
+        """What the steps so far have found."""
+
+        def last(pair: Pair) -> BudgetExpansion:
+            taken = pair.machine.expansion()
+            for what, values in (
+                ("coefficients", taken.coef),
+                ("a bias", np.array(taken.bias)),
+                ("support vectors", taken.vectors),
+            ):
+                if not np.isfinite(values).all():
+                    raise NotFiniteError(
+                        f"training ended with {what} outside the range of floating point; "
+                        f"lambda is {pair.machine.options.lambda_:g}, gamma {self.gamma:g}"
+                    )
+            return taken
+
+        found = self.for_pairs(last)
+        counts = [pair.machine.counts() for pair in self.pairs]
+        return Descended(found, [one.coef > 0 for one in found], counts)
 
     def _segment(self, working: Prepared) -> int:
         """How many rows to visit at once; the result does not depend on it."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from svmfast.errors import OptionError
 from svmfast.methods.method import Input, Method
-from svmfast.options import Bounded, Seeded, Tasked, class_weights, on_workers, option, with_defaults
+from svmfast.options import Bounded, Seeded, Tasked, class_weights, kept_in, on_workers, option, with_defaults
 from svmfast.values import Choice, Grid, Real, Switch, Whole
 
 #: Default rank and number of clusters.
@@ -123,6 +123,7 @@ class MekaOptions(Seeded, Bounded, Tasked):
         shown="0.5",
     )
     dask: str | None = on_workers("With `block_only`: read the rows and train")
+    checkpoint: str | None = kept_in()
     sample: int = option(20_000, Whole(2), "error: number of rows on which the matrices are compared.")
 
     @property
@@ -149,9 +150,10 @@ class MekaOptions(Seeded, Bounded, Tasked):
             raise OptionError("`weights` is for classification, `task` svc")
         if self.lambda_ is not None and self.task in ("svc", "error"):
             raise OptionError(f"`lambda_` is for ridge; `task` {self.task} does not use it")
-        if self.dask is not None and self.folds is not None:
-            raise OptionError("`dask` does not cross-validate; leave out `folds`")
-        for name in ("cluster_rows", "overlap", "dask"):
+        for name in ("dask", "checkpoint"):
+            if vars(self)[name] is not None and self.folds is not None:
+                raise OptionError(f"`{name}` does not cross-validate; leave out `folds`")
+        for name in ("cluster_rows", "overlap", "dask", "checkpoint"):
             if vars(self)[name] is not None and not (self.block_only and self.task != "error"):
                 raise OptionError(f"`{name}` is for training with `block_only`")
         if self.cluster_rows is not None and self.clusters is not None:

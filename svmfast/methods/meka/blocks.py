@@ -5,7 +5,7 @@ The rows come in blocks, from memory, a temporary file or a cluster; then they a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import ceil, inf, log, prod
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from svmfast.errors import MemoryLimitError, OptionError, SingleClassError
 from svmfast.kernels import Kernel
+from svmfast.methods.common.resuming import kept_results
 from svmfast.methods.meka import MekaOptions
 from svmfast.methods.meka.approximation import triangle_bytes
 from svmfast.methods.meka.local import CACHE_MEGABYTES, Cell, Local, local_model
@@ -39,6 +40,7 @@ class BlockWork:
         if not source.n_rows:
             raise OptionError("no rows to train on")
         self.source, self.options, self.setting, self.n_rows = source, options, setting, source.n_rows
+        self._kept = kept_results("meka", source, options, setting)
         self.labels, self.mean = np.zeros(0), 0.0
         self.head = Head("epsilon_svr")
         if options.task == "svc":
@@ -100,7 +102,8 @@ class BlockWork:
         )
         cells: list[Cell] = []
         held = left_out = 0
-        for cell in self.leaves.each(local_model, local, setting.threads):
+        name = f"{gamma!r}-{regularization!r}"
+        for cell in self._cells(name, local):
             cells.append(cell)
             held += 12 * cell.vectors.nnz + 8 * (len(cell.vectors) + cell.coef.size)
             left_out += cell.left_out
@@ -133,6 +136,19 @@ class BlockWork:
         needed = (held + self._joined(cells, kernel).working_bytes) / share
         if needed > (memory if share == 1 else 1.25 * memory):
             raise MemoryLimitError("the model", int(needed), memory, f"raise `memory`, or {SMALLER}")
+
+    def _cells(self, name: str, local: Local) -> Iterator[Cell]:
+        """The local models of all leaves in order, first those that an earlier run kept."""
+        first, kept = 0, self._kept
+        while kept is not None and (known := kept.load(f"{name}-{first}")) is not None:
+            yield Cell.of(known)
+            first += 1
+        cells = self.leaves.each(local_model, replace(local, first=first), self.setting.threads)
+        for number, cell in enumerate(cells):
+            if cell is not None:
+                if kept is not None:
+                    kept.save(f"{name}-{number}", **cell.arrays())
+                yield cell
 
     def _expanded(self, centers: FloatArray) -> FloatArray:
         """Centers in the input's own columns."""

@@ -153,7 +153,8 @@ def _fitted(
 ) -> Fitted:
     """The model of one pair of parameters, and its report."""
     (model,) = work.models(gamma, [regularization])
-    words = " ".join(changed_words(replace(asked, dask=None)))  # workers do not change the bytes
+    # Neither changes the bytes.
+    words = " ".join(changed_words(replace(asked, dask=None, checkpoint=None)))
     model = replace(model, provenance=provenance("meka", words, options.seed))
     setting.progress(0, None, "error")
     sample, truth = work.sample[:MOST_SCORED], work.sample_labels[:MOST_SCORED]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -40,6 +42,8 @@ class Local:
     most_rows: float
     #: Megabytes of LIBSVM's kernel cache, which do not change its result.
     cache: int
+    #: The first leaf that is trained; those before it are known.
+    first: int = 0
 
     def of_classes(self, which: IntArray) -> FloatArray | None:
         """The weight of each row of some classes."""
@@ -60,9 +64,23 @@ class Cell:
     #: Rows of the cluster on which it was not trained.
     left_out: int = 0
 
+    def arrays(self) -> dict[str, Any]:
+        """The cell for a checkpoint."""
+        own = self.vectors
+        found = {"indptr": own.indptr, "indices": own.indices, "values": own.values, "width": own.n_columns}
+        found |= {"coef": self.coef, "rho": self.rho, "left_out": self.left_out}
+        return found if self.nr_sv is None else found | {"nr_sv": self.nr_sv}
 
-def local_model(leaf: LeafRows, local: Local) -> Cell:
+    @classmethod
+    def of(cls, arrays: Mapping[str, Any]) -> Cell:
+        vectors = Rows(arrays["indptr"], arrays["indices"], arrays["values"], int(arrays["width"]))
+        return cls(vectors, arrays["coef"], arrays["rho"], arrays.get("nr_sv"), int(arrays["left_out"]))
+
+
+def local_model(leaf: LeafRows, local: Local) -> Cell | None:
     """Train on the rows of a leaf and those near it; only the classes of its own rows take part."""
+    if leaf.leaf < local.first:
+        return None
     own, used = leaf.weights > 0, np.ones(len(leaf.labels), dtype=bool)
     count = int(np.count_nonzero(own))
     if count > local.most_rows:
