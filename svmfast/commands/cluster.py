@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import multiprocessing
 import os
 import platform
 import re
@@ -20,6 +21,7 @@ from uuid import uuid4
 
 from svmfast import __version__
 from svmfast.errors import InputError, MissingPackageError, OptionError, SvmfastError, WriteError
+from svmfast.threads import thread_count
 from svmfast.values import is_uri
 
 #: Number of retries of a call whose worker fails, and seconds to wait for a scheduler and workers.
@@ -72,17 +74,7 @@ def connected(
             except ValueError:
                 raise OptionError("there is no Dask client; start one, or give `dask`") from None
         elif local:
-            import dask
-
-            with dask.config.set(_LOCAL_CONFIG | (_HOLDING if holds_rows else {})):
-                cluster = package.LocalCluster(
-                    n_workers=int(address.removeprefix(_LOCAL)),
-                    threads_per_worker=1,  # so that workers do not compete for cores
-                    # A free port, without a warning that the usual one is in use.
-                    dashboard_address="127.0.0.1:0",
-                    scheduler_kwargs={"dashboard": False},
-                    silence_logs=50,
-                )
+            cluster = _local_cluster(package, int(address.removeprefix(_LOCAL)), holds_rows)
             client = stack.enter_context(package.Client(stack.enter_context(cluster)))
         else:
             try:
@@ -94,6 +86,28 @@ def connected(
             yield Workers(client, lost, local=local)
         except (package.comm.CommClosedError, package.core.RPCClosed) as error:
             raise SvmfastError(lost) from error
+
+
+def _local_cluster(package: Any, n_workers: int, holds_rows: bool) -> Any:
+    """Start workers on this machine; SvmfastError: they cannot be started."""
+    import dask
+
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise SvmfastError(
+            "each worker of `dask` runs the main script once more; expected the call under "
+            "if __name__ == '__main__':"
+        )
+    with dask.config.set(_LOCAL_CONFIG | (_HOLDING if holds_rows else {})):
+        try:
+            return package.LocalCluster(
+                n_workers=thread_count(n_workers),
+                threads_per_worker=1,  # so that workers do not compete for cores
+                dashboard_address="127.0.0.1:0",  # any free port; the usual one may be in use
+                scheduler_kwargs={"dashboard": False},
+                silence_logs=50,
+            )
+        except (RuntimeError, OSError) as error:
+            raise SvmfastError(f"workers of `dask` cannot be started: {error}") from error
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Rows that workers read: the blocks, sums and errors of one process, for any files and parts."""
 
+import multiprocessing
 import os
 import signal
 
@@ -248,3 +249,17 @@ def test_killed_workers_are_replaced(table, tmp_path):
             pids = list(local.client.run(os.getpid).values())
             os.kill(pids[0], signal.SIGKILL)
             assert found(rows) == theirs
+
+
+def test_local_workers_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One error, also in a worker, which runs a script without a guard once more."""
+
+    def fails(**_: object) -> None:
+        raise RuntimeError("Nanny failed to start.")
+
+    monkeypatch.setattr("distributed.LocalCluster", fails)
+    with pytest.raises(SvmfastError, match=r"cannot be started: Nanny failed"), connected("local:1"):
+        pass
+    monkeypatch.setattr(multiprocessing.current_process(), "_inheriting", True, raising=False)
+    with pytest.raises(SvmfastError, match="runs the main script once more"), connected("local:1"):
+        pass
