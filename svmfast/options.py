@@ -133,6 +133,13 @@ def made(cls: type[T], given: Mapping[str, Any]) -> T:
     return found
 
 
+def as_reading(given: Reading | None) -> Reading:
+    """The argument `reading` of a function, checked; the usual reading for None."""
+    if not isinstance(given, Reading | None):
+        raise WrongTypeError("`reading`", given, "a svmfast.Reading")
+    return given or Reading()
+
+
 def divided(given: Mapping[str, Any], *classes: type) -> tuple[Any, ...]:
     """Objects of several options classes from all their values; like :func:`made`."""
     known = [{one.name: one for one in options_of(cls)} for cls in classes]

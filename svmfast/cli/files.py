@@ -33,7 +33,6 @@ def arrange(given: dict[str, Any]) -> None:
     elif LAST in given and given["output"] is None and len(words) > 1:
         if len(words) > 2:
             raise OptionError("several DATA need a name for the model; give `output`")
-        _refuse_data(words[1])
         given["data"], given[LAST] = (words[0],), words[1]
         return
     if not words:
@@ -41,17 +40,6 @@ def arrange(given: dict[str, Any]) -> None:
     given["data"] = tuple(words)
     if LAST in given:
         given[LAST] = None
-
-
-def _refuse_data(path: str) -> None:
-    """Refuse to replace a file that is no model by a MODEL without a flag: it may be meant as DATA."""
-    from svmfast.formats.detect import detect
-
-    if os.path.isfile(path) and os.access(path, os.R_OK) and detect(path) == "data":
-        raise OptionError(
-            f"MODEL would replace '{path}', which is no model; several DATA need a name for the model, "
-            "`output`"
-        )
 
 
 class _Named(NamedTuple):
@@ -96,6 +84,10 @@ def settle(options: Sequence[Option], given: Mapping[str, Any]) -> dict[str, str
     if len(to_stdout) > 1:
         raise OptionError(f"{' and '.join(to_stdout)} cannot both go to standard output")
     _check_outputs(inputs, outputs)
+    if "files_from" in given and given.get(LAST):
+        from svmfast.commands.many import refuse_to_replace_data
+
+        refuse_to_replace_data(given[LAST])
     return settled
 
 

@@ -22,7 +22,7 @@ from svmfast.command import NEGATIVE, QUIET_BUT_REPORT, Verb
 from svmfast.commands import listed
 from svmfast.commands.functions import takes
 from svmfast.errors import OptionError
-from svmfast.options import Bounded, Reading, argument, made, option
+from svmfast.options import Bounded, Reading, argument, as_reading, made, option
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
 from svmfast.values import Choice, InputFile, ModelFile, Real, Share, Whole, is_path, percentage
@@ -121,7 +121,7 @@ def bound_check(
     for name in ("require_certified", "tolerance"):
         if getattr(chosen, name) is not None and model is None:
             raise OptionError(f"`{name}` needs `model`")
-    listener, reading, cores = listener or Listener(), reading or Reading(), thread_count(threads)
+    listener, reading, cores = listener or Listener(), as_reading(reading), thread_count(threads)
     asked: dict[str, Any] = {
         "center": chosen.center or "auto",
         "required_percent": None

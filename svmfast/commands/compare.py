@@ -25,7 +25,7 @@ from svmfast.command import NEGATIVE, QUIET_BUT_REPORT, Verb
 from svmfast.commands import listed
 from svmfast.commands.functions import takes
 from svmfast.errors import OptionError
-from svmfast.options import Bounded, Reading, argument, made, option, switch
+from svmfast.options import Bounded, Reading, argument, as_reading, made, option, switch
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
 from svmfast.values import InputFile, Share, Whole, is_path
@@ -126,7 +126,7 @@ def compare(
         raise OptionError("there is no model to compare")
     compared = [_compared(name, one, asked.memory, listener) for name, one in named]
     carriers = [(one.path, one.model) for one in compared]
-    reading = with_scaling_of(reading or Reading(), carriers, memory=asked.memory)
+    reading = with_scaling_of(as_reading(reading), carriers, memory=asked.memory)
     if reading.scale is not None:
         compared = [_behind_scaling(one) for one in compared]
     checks = [DataCheck(one.model, reading, listener) for one in compared]

@@ -20,7 +20,7 @@ from svmfast.commands import listed
 from svmfast.commands.functions import takes
 from svmfast.errors import OptionError
 from svmfast.exports.languages import LANGUAGES
-from svmfast.options import Bounded, Reading, argument, made, option
+from svmfast.options import Bounded, Reading, argument, as_reading, made, option
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
 from svmfast.values import Bytes, Choice, InputFile, OnOff, OutputFile, RowsFile, Text, Whole
@@ -163,7 +163,7 @@ def export(
 
     asked = made(ExportOptions, options)
     _check_options(to, asked, ranges=ranges)
-    reading, listener = reading or Reading(), listener or Listener()
+    reading, listener = as_reading(reading), listener or Listener()
     given, _ = model_of(model, "the model", listener.note, asked.memory)
     if reading.unlabelled and asked.test is None and asked.data is None:
         raise OptionError("`unlabelled` is only used with `test` or `data`")

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from svmfast.command import NEGATIVE, Verb
 from svmfast.commands import listed
 from svmfast.commands.functions import takes
-from svmfast.options import Bounded, Reading, Seeded, argument, divided, option, switch
+from svmfast.options import Bounded, Reading, Seeded, argument, as_reading, divided, option, switch
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
 from svmfast.values import Bytes, Choice, InputFile, OutputFile, Real, Share, Text, is_path
@@ -172,7 +172,7 @@ def frontier(
     from svmfast.commands.frontier_result import write_results
     from svmfast.frontiers.run import FrontierRun
 
-    asked, read = divided(vars(reading or Reading()) | options, FrontierOptions, Reading)
+    asked, read = divided(vars(as_reading(reading)) | options, FrontierOptions, Reading)
     given = FrontierArguments(
         exact_path=exact,
         train=data,

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from svmfast.options import Option, Reading, options_of
+from svmfast.options import Option, Reading, as_reading, options_of
 
 if TYPE_CHECKING:
     from svmfast.commands.run import Result
@@ -113,7 +113,7 @@ def function_of(method: Method) -> Callable[..., Result]:
             {name: value for name, value in given.items() if name in input_names},
             {name: value for name, value in given.items() if name in option_names},
             labels=given.get("labels"),
-            reading=vars(given.get("reading") or Reading())
+            reading=vars(as_reading(given.get("reading")))
             | {name: value for name, value in given.items() if name in reading_names},
             threads=given.get("threads"),
             writes=False if given.get("scores_only") else None,

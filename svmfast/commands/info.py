@@ -16,7 +16,7 @@ from typing import Any
 from svmfast.command import QUIET_BUT_REPORT, Verb
 from svmfast.commands import listed
 from svmfast.commands.functions import takes
-from svmfast.options import Bounded, Reading, argument, made
+from svmfast.options import Bounded, Reading, argument, as_reading, made
 from svmfast.pages.notebook import Shown
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
@@ -80,7 +80,7 @@ def info(
         model, _ = model_of(source, "the model", Listener().note, memory)
         return Description({"format": "model", **describe_model(model)})
     if not is_path(source):
-        rows, labels = data_of(source, reading=reading or Reading(), labelled=True)
+        rows, labels = data_of(source, reading=as_reading(reading), labelled=True)
         found = describe_data([(rows, np.full(len(rows), np.nan) if labels is None else labels)])
         return Description({"format": "data", **found})
     from svmfast.formats.data import read_through
@@ -91,7 +91,7 @@ def info(
     with open_source(path) as opened:
         kind = detect(opened)
         if kind in ("data", "empty"):
-            blocks = read_through(opened, reading or Reading(), thread_count(threads), listener.progress)
+            blocks = read_through(opened, as_reading(reading), thread_count(threads), listener.progress)
             found = describe_data((block.rows, block.labels) for block in blocks)
             return Description({"path": path, "format": "data", **found})
         loaded = open_noted_model(opened, listener.note, memory=memory)

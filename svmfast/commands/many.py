@@ -20,11 +20,12 @@ from svmfast.display import count
 from svmfast.errors import FileAccessError, OptionError, SvmfastError, WriteError
 from svmfast.evaluation.prediction_report import PredictionReport
 from svmfast.figures import Figures, computed, figure
+from svmfast.formats.detect import detect
 from svmfast.formats.source import open_source
 from svmfast.formats.target import check_folder, reported
 from svmfast.models.base import Model
 from svmfast.models.memory import MEMORY, Allowance
-from svmfast.options import Reading, divided
+from svmfast.options import Reading, as_reading, divided
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
 from svmfast.values import is_uri, without_query
@@ -128,7 +129,7 @@ def predict_files(
         The cluster cannot be reached, or the connection was lost.
     """
     how, predicting = divided(options, ManyOptions, PredictionOptions)
-    listener, reading, cores = listener or Listener(), reading or Reading(), thread_count(threads)
+    listener, reading, cores = listener or Listener(), as_reading(reading), thread_count(threads)
     paths, folder = [os.fspath(path) for path in data], os.fspath(folder)
     check_folder(folder)
     if "-" in paths:
@@ -251,6 +252,15 @@ def _key(path: str) -> tuple[int, int] | None:
     except (OSError, ValueError):
         return None
     return status.st_dev, status.st_ino
+
+
+def refuse_to_replace_data(path: str) -> None:
+    """Refuse a MODEL that is named by no flag where a file is that is no model: it may be meant as DATA."""
+    if os.path.isfile(path) and os.access(path, os.R_OK) and detect(path) == "data":
+        raise OptionError(
+            f"MODEL would replace '{path}', which is no model; several DATA need a name for the model, "
+            "`output`"
+        )
 
 
 def listed(source: str | os.PathLike[str], *, memory: int = MEMORY) -> list[str]:

@@ -23,7 +23,7 @@ from svmfast.formats.answers import OutputColumns
 from svmfast.models.answer import Answer, answered
 from svmfast.models.requirements import require
 from svmfast.models.scaled import with_scaling
-from svmfast.options import Reading, made
+from svmfast.options import Reading, as_reading, made
 from svmfast.progress import Listener
 from svmfast.rows import BoolArray, Rows
 from svmfast.threads import prefetch, thread_count
@@ -167,7 +167,7 @@ class Predictor:
         """The reading of rows, with the scaling of the predictor."""
         if reading is None:
             return self._reading
-        if reading.scale is not None:
+        if as_reading(reading).scale is not None:
             raise OptionError("`scale` is a property of the Predictor; give it when that is made")
         return replace(reading, scale=self.scaling)
 

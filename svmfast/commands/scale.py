@@ -20,7 +20,7 @@ from svmfast.command import QUIET_BUT_REPORT, Verb
 from svmfast.commands import listed
 from svmfast.commands.functions import takes
 from svmfast.errors import OptionError
-from svmfast.options import Bounded, Reading, argument, made, option
+from svmfast.options import Bounded, Reading, argument, as_reading, made, option
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
 from svmfast.values import InputFile, OutputFile, Pair, Real, is_path
@@ -102,7 +102,7 @@ def scale(
             raise OptionError(f"{words.format(low, high)}; expected the lower one first")
     if asked.save is not None and asked.restore is not None:
         raise OptionError("`save` and `restore` exclude each other")
-    reading, listener = reading or Reading(), listener or Listener()
+    reading, listener = as_reading(reading), listener or Listener()
     if asked.labels is not None and reading.unlabelled:
         raise OptionError("`labels` and `unlabelled` exclude each other")
     check_text(output, "scaled rows")

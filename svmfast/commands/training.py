@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from svmfast.commands.given import is_table, paths_of
-from svmfast.errors import OptionError
+from svmfast.errors import OptionError, WrongTypeError
 from svmfast.formats.classes import TrainingClasses
 from svmfast.formats.table_columns import LABEL
 from svmfast.methods.method import GivenRows, GivenStream, Method
@@ -87,7 +87,10 @@ def training_labels(given: ArrayLike, classes: TrainingClasses) -> FloatArray:
     """The labels of training rows in memory as numbers: provisional ones of names, which `classes` gets."""
     values = as_array(given, "`labels`")
     if values.dtype.kind not in "OUST" or values.ndim != 1:
-        return np.ascontiguousarray(values, dtype=np.float64)
+        try:
+            return np.ascontiguousarray(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise WrongTypeError("`labels`", given, "an array of numbers or strings") from None
     for one in values if values.dtype.kind in "OS" else ():
         if not isinstance(one, str | Real | np.bool_):
             raise OptionError(
