@@ -95,7 +95,7 @@ FORBIDDEN_MODULES = {
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "system", "popen", "literal_eval"}
 ALLOWED = {name: {"subprocess"} for name in ("frontiers/child", "cli/references")}
 ALLOWED |= {"formats/remote": {"pyarrow.fs"}, "importers/files": {"joblib"}}
-ALLOWED |= {"methods/train/libsvm": {"ctypes"}}
+ALLOWED |= {"methods/train/libsvm": {"ctypes"}, "commands/cluster": {"multiprocessing"}}
 
 
 @cache
