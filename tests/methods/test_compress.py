@@ -256,11 +256,11 @@ def test_the_held_out_rows_may_not_show_the_limit(known, monkeypatch):
         monkeypatch.setattr("svmfast.methods.compress.search.search", lambda *_, **__: found)
         return package.compress(exact("breast_c_rbf"), max_diff=0.02, iterations=1)
 
-    refuted = r"^200 held-out rows do not show `max_diff`: 5% of the labels differ \(95% confidence: 2\.42% "
+    refuted = r"^200 held-out rows cannot show `max_diff`: 5% of the labels differ \(95% confidence: 2\.42% "
     with pytest.raises(NegativeAnswerError, match=refuted):
         compressed(0.05)
     assert compressed(0.03).warnings[0] == (
-        "200 held-out rows do not show `max_diff`: 3% of the labels differ (95% confidence: 1.11% to 6.42%); "
+        "200 held-out rows cannot show `max_diff`: 3% of the labels differ (95% confidence: 1.11% to 6.42%); "
         "ask for less, or give more rows in `data`"
     )
     assert not compressed(0.02).warnings

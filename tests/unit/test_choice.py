@@ -253,7 +253,7 @@ def test_the_confirming_rows_do_not_decide_on_the_fallback(tmp_path, backed):
     far = Rows.from_dense(50 * near.rows.to_dense())  # beyond the bound's validity
     sides = [LabelledRows(rows, near.labels) for rows in ((near.rows, far) if backed else (far, near.rows))]
     request = SimpleNamespace(
-        exact_path=str(model("breast_c_rbf")), exact=exact, comparing=Comparing(exact, *sides),
+        exact_path=str(model("breast_c_rbf")), exact=exact, exact_bytes=1, comparing=Comparing(exact, *sides),
         limits=Limits(0.5), folder=SimpleNamespace(model=lambda one: str(tmp_path / "fast")), methods=(),
         command=lambda candidate: "", arguments=lambda *given: [], stored=lambda model: b"", memory=1 << 30,
     )  # fmt: skip
