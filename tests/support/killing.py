@@ -45,7 +45,7 @@ def jobs(folder):
     lines = (
         f"approximate {odd} -q --force -o out",
         f"compress {exact} -q -o out --data {photos} --sv 8 --start kmeans --iterations 10",
-        f"budget-train {photos} out -q -g 1 -B 50 --passes 2",
+        f"budget-train {photos} -o out -q -g 1 -B 50 --passes 2",
         f"predict -q {rows} {exact} out",
     )
     return {line.split()[0]: Job(line.split()) for line in lines}
