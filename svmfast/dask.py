@@ -112,7 +112,19 @@ def budget_train(collection: Any, labels: Any = None, **options: Any) -> Result:
     ------
     WrongTypeError, OptionError, MissingPackageError
     """
-    train: Callable[..., Result] = function_of(method("budget-train"))
+    return _trained("budget-train", collection, labels, options)
+
+
+def meka(collection: Any, labels: Any = None, **options: Any) -> Result:
+    """Train local models as :func:`svmfast.meka` does with ``block_only``, which is set, on the workers.
+
+    The arguments, the errors and the promise are those of :func:`budget_train`.
+    """
+    return _trained("meka", collection, labels, {**options, "block_only": True})
+
+
+def _trained(name: str, collection: Any, labels: Any, options: dict[str, Any]) -> Result:
+    train: Callable[..., Result] = function_of(method(name))
     return train(collection, labels, **options)
 
 

@@ -15,7 +15,7 @@ import svmfast as package
 from svmfast.commands import cluster_leaves
 from svmfast.commands.cluster import connected
 from svmfast.commands.cluster_reading import ClusterReader
-from svmfast.dask import budget_train
+from svmfast.dask import budget_train, meka
 from svmfast.errors import DataFormatError, SvmfastError
 from svmfast.formats import parts
 from svmfast.formats.classes import TrainingClasses
@@ -214,6 +214,9 @@ def test_collections_of_dask_train_the_model_of_arrays(workers, table, sizes):
     labels = dask.from_array(y, chunks=rows.chunks[:1])
     expected = model_bytes(package.budget_train(x, y, **options).model)
     assert model_bytes(budget_train(rows, labels, **options).model) == expected
+    local = {"task": "svc", "clusters": 4, "landmarks": 8, "gamma": 0.5}
+    expected = model_bytes(package.meka(x, y, block_only=True, **local).model)
+    assert model_bytes(meka(rows, labels, **local).model) == expected
     names = np.array(["no", "yes", "maybe"])[y.astype(int)]
     frame = pandas.DataFrame(x, columns=list("abcde")).assign(label=names)
     parts = [frame[end - size : end] for size, end in zip(sizes, np.cumsum(sizes), strict=True)]
