@@ -69,6 +69,8 @@ def named_models(models: Mapping[str, Any] | Iterable[Any]) -> list[tuple[str, A
     """Models with their names: paths have their own, the first object is exact, others have numbers."""
     if isinstance(models, Mapping):
         return list(models.items())
+    if is_path(models) or not isinstance(models, Iterable):
+        raise WrongTypeError("`models`", models, "a sequence of models, or a mapping of names to models")
     names = ((f"model {number}" if number else "exact") for number in count())
     return [(os.fspath(one) if is_path(one) else name, one) for name, one in zip(names, models, strict=False)]
 
