@@ -12,7 +12,7 @@ from svmfast.methods.method import Kept, Setting
 from svmfast.solvers.row_blocks import RowBlocks, Sums
 from svmfast.solvers.training_data import WorkingSet
 
-#: Options that change no result, or only how much of it is computed at a time.
+#: Options that change no result. `memory` does: it sets the pieces in which budget-train visits the rows.
 _WITHOUT_EFFECT = ("checkpoint", "dask", "files_from")
 
 
