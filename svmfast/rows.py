@@ -301,7 +301,7 @@ def as_array(data: Any, called: str) -> NDArray[Any]:
                 raise OptionError(f"{called} holds {one!r}, which is not a number")
     # An attribute, since numpy.ma takes time to import.
     parts = data if isinstance(data, list | tuple) else (array,)  # a list of arrays loses their masks
-    if any(np.any(getattr(one, "mask", False)) for one in parts):
+    if any(isinstance(one, np.ndarray) and np.any(getattr(one, "mask", False)) for one in parts):
         raise OptionError(f"{called} has masked values; fill them, or leave their rows out")
     return np.asarray(array)
 

@@ -199,6 +199,9 @@ def data_of(
         raise WrongTypeError("the data", data, DATA)  # a Series may be a column, or a row in any order
     if is_table(data):
         return _of_table(data, reading, see, labels, labelled, classes)
+    for one in data if isinstance(data, list | tuple) else ():
+        if is_table(one) or hasattr(one, "to_frame"):
+            raise WrongTypeError("an item of the data", one, f"numbers; the data may be {DATA}")
     for name in ("label", "features", "exclude"):
         if getattr(reading, name) is not None:
             raise OptionError(f"`{name}` names columns of a table, but the data have no named columns")

@@ -206,7 +206,9 @@ class DataStream(RowStream):
         if self._reading.dense and block.rows.n_columns < wanted:
             place = "in a row" if self._reading.unlabelled else "after the label"
             what = f"{block.rows.n_columns} values {place}"
-            raise DataFormatError(self.path, None, what, None, f"expected {wanted}, as in the scaling")
+            raise DataFormatError(
+                self.path, None, what, None, f"expected {wanted}, as in the model or its scaling"
+            )
         return super()._scaled(block, whole)
 
     def _finish(self) -> Dataset:

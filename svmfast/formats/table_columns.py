@@ -72,6 +72,10 @@ class TableColumns:
         if chosen is None:
             chosen = self._others((*left_out, *excluded), excluded)
         self.features = tuple(chosen)
+        if self.label in self.features:
+            what = f"column '{self.label}' is a feature and the label"
+            expected = "name the column of labels by `label`; rows without labels need `unlabelled`"
+            self._refuse_column(what, None, expected)
         self._absent, needed = reading.missing, self.features
         #: For each feature of the model its column, and the place of that if the feature is of a category.
         self._sources, self._coded = [*self.features], list[int | None]([None] * len(self.features))
@@ -101,8 +105,8 @@ class TableColumns:
     def _encode(self, encoding: Encoding) -> tuple[str, ...]:
         """Find the columns of encoded features; the others are not needed."""
         if len(self.features) != len(encoding.columns):
-            what = f"{count(len(self.features), 'column')} of features"
-            raise TableError(self._path, None, what, None, f"the model has {len(encoding.columns)}")
+            wanted = len(encoding.columns)
+            raise too_few(self._path, self.features, wanted, f"the model has {wanted}", self.keep)
         self._sources = [self.features[one.column] for one in encoding.features]
         self._coded = [one.column if one.is_indicator else None for one in encoding.features]
         used = [one.column for one in encoding.features if not one.is_indicator]
@@ -231,7 +235,7 @@ class TableColumns:
             values, at = words_of(_column(batch, name))
         else:
             numbers_, absent = _present(batch, name)
-            distinct, at = np.unique(numbers_.astype(np.float64), return_inverse=True)
+            distinct, at = np.unique(numbers_, return_inverse=True)  # as integers they are exact
             values, at = [*distinct.tolist(), None], np.where(absent, len(distinct), at)
         codes = np.array([known.get(value, known.get("", _UNKNOWN)) for value in values], dtype=np.int64)[at]
         absent = np.array([value is None for value in values], dtype=np.bool_)[at]
@@ -334,9 +338,17 @@ def label_of(names: Sequence[str], reading: Reading) -> str | None:
     """
     if reading.unlabelled:
         return None
-    if reading.label is None and reading.label_column not in names and LABEL in names:
+    is_feature = LABEL in (reading.names or ())
+    if reading.label is None and reading.label_column not in names and LABEL in names and not is_feature:
         return LABEL
     return reading.label_column or LABEL
+
+
+def too_few(path: str, found: Sequence[str], wanted: int, expected: str, keep: Sequence[str]) -> TableError:
+    """The error about a table with another number of columns of features, `found`, than the model has."""
+    if len(found) < wanted <= len(found) + len(keep):
+        expected += "; the columns of `keep` are features only if `features` names them"
+    return TableError(path, None, f"{count(len(found), 'column')} of features", None, expected)
 
 
 def pandas_index(schema: Any) -> list[str]:

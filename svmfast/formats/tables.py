@@ -16,15 +16,14 @@ from typing import IO, Any
 
 import numpy as np
 
-from svmfast.display import count
-from svmfast.errors import DataFormatError, EmptyDataError, TableError, WrongTypeError
+from svmfast.errors import DataFormatError, EmptyDataError, TableError
 from svmfast.foreign import foreign
 from svmfast.formats._arrow import CheckedMessages, check_blocks, checked, pyarrow
 from svmfast.formats.classes import TrainingClasses, number_of
 from svmfast.formats.dataset import Dataset, Notes, RowStream, as_one_dataset
 from svmfast.formats.json_lines import JsonRows
 from svmfast.formats.source import Source, SourceLike
-from svmfast.formats.table_columns import TableColumns, label_of, pandas_index
+from svmfast.formats.table_columns import TableColumns, label_of, pandas_index, too_few
 from svmfast.options import Reading
 from svmfast.rows import Rows
 
@@ -140,9 +139,10 @@ class TableStream(RowStream):
 
         names, separator, header, switches = self._csv_columns()
         pa = self._pa
-        strings = set(self._keep).difference(self._reading.features or self._names or ())
+        label = label_of(names, self._reading) or ""
+        strings = set(self._keep).difference(self._reading.features or self._names or (), [label])
         if self._classes is not None or self._reading.class_names is not None:
-            strings.add(label_of(names, self._reading) or "")  # names of classes, or numbers
+            strings.add(label)  # names of classes, or numbers
         others = {name: pa.bool_() for name in switches} | {name: pa.string() for name in strings}
         schema = pa.schema([(name, others.get(name, pa.float64())) for name in names])
         self._find_columns(schema, 2 if header else 1)
@@ -213,11 +213,12 @@ class TableStream(RowStream):
             classes=self._classes,
             nulls=self._nulls,
         )
-        found, scaling = len(self.columns.features), self._scaling
+        found, scaling = self.columns.features, self._scaling
         wanted = 0 if scaling is None or scaling.encoding is not None else len(scaling)
-        if found < wanted:
-            what = f"{count(found, 'column')} of features"
-            raise TableError(self.path, None, what, None, f"expected {wanted}, as in the scaling")
+        if len(found) < wanted:
+            raise too_few(
+                self.path, found, wanted, f"expected {wanted}, as in the model or its scaling", self._keep
+            )
 
     def _block_rows(self) -> int:
         return max(1, min(_MAX_ROWS, _CELLS // (1 + len(self.columns.read))))
@@ -321,12 +322,8 @@ def opened_object(
     The label may be missing, unless the reading names its column; `labels` and `classes` as for
     :class:`TableColumns`.
     """
-    name = _IN_MEMORY
-
-    def wrong(path: str, line: None, what: str, token: None, expected: str) -> WrongTypeError:
-        return WrongTypeError(path, data, f"a table of named columns{what}")
-
-    reading_it = partial(foreign, name, "", "", wrong)
+    name, expected = _IN_MEMORY, "expected named columns, each with values of one type"
+    reading_it = partial(foreign, name, "cannot be read as a table", expected, TableError)
     with reading_it():
         schema, batches_of = schema_and_batches(data)
         index = pandas_index(schema)

@@ -18,6 +18,8 @@ from svmfast.models.scaling import Scaling, identity
 from svmfast.rows import FloatArray, Rows
 
 IntArray = NDArray[np.int64]
+#: float64 rounds integers from here on.
+_FIRST_ROUNDED = 2**53
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,6 +276,11 @@ def _one_hot(step: Any, called: str) -> Front:
         values, some = np.asarray(given).tolist(), [] if some is None else np.asarray(some).tolist()
         words, rare = [*map(_word, values)], tuple(map(_word, some))
         kinds = {isinstance(one, str) for one, word in zip(values, words, strict=True) if word}
+        if any(isinstance(one, int) and abs(one) >= _FIRST_ROUNDED for one in values):
+            what = f"has categories of column {column + 1} that are integers from 2^53 on"
+            raise refused(
+                called, what, "rows are float64, which rounds them; fit it with words, str(integer)"
+            )
         if None in words or len(kinds) > 1 or len(set(words)) < len(words):
             raise refused(called, f"has categories of column {column + 1} that are not only words or numbers")
         numbers += [] if True in kinds else [column]

@@ -101,13 +101,15 @@ def test_rows_that_lack_a_feature(form, how, tmp_path):
     gap[300:700] = 0  # whole groups of rows, too
     columns |= {one: pa.array(columns[one], mask=gap == place) for place, one in enumerate(features)}
     path = tmp_path / f"rows.{form}"
-    write(path, {**columns, "id": ids}, **({"row_group_size": 150} if form == "parquet" else {}))
-    kept = "id", features[0]  # a feature may be kept, too
-    words = ("--features", ",".join(features), "--keep", ",".join(kept), "--decision-values", path, EXACT)
+    columns |= {"id": ids, "y": labels}
+    write(path, columns, **({"row_group_size": 150} if form == "parquet" else {}))
+    kept = "id", features[0], "y"  # a feature and the label may be kept, too
+    words = ("--features", ",".join(features), "--keep", ",".join(kept), "--label", "y", "--decision-values")
+    words += (path, EXACT)
     out = tmp_path / "out.parquet"
     told = report("predict", "--on-null", how, *words, out)
     lines = ran("predict", "-q", "--decision-values", TEST, EXACT, "-").stdout.decode().split("\n")[1:-1]
-    more = zip(ids.to_pylist(), columns[features[0]].to_pylist(), strict=True)
+    more = zip(ids.to_pylist(), columns[features[0]].to_pylist(), labels.tolist(), strict=True)
     rows = [(*map(float, line.split()), *kept) for line, kept in zip(lines, more, strict=True)]
     expected = [row if gap[i] < 0 else (None, None, *row[2:]) for i, row in enumerate(rows)]
     expected = [row for row in expected if how == "keep" or row[0] is not None]
