@@ -24,3 +24,8 @@ def pair_numbers(k: int) -> NDArray[np.intp]:
     one, other = np.triu_indices(k, 1)
     number[one, other] = number[other, one] = np.arange(len(one))
     return number
+
+
+def pairs_of_each(k: int) -> NDArray[np.intp]:
+    """The numbers of the pairs of each class with the others, ``(k, k - 1)``."""
+    return pair_numbers(k)[~np.eye(k, dtype=bool)].reshape(k, k - 1)

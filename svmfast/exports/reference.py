@@ -19,7 +19,7 @@ from svmfast.exports.computation import (
 )
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.rows import FloatArray, IntArray, Rows
-from svmfast.votes import pair_numbers
+from svmfast.votes import pairs_of_each
 
 Reals = NDArray[Any]
 
@@ -125,7 +125,7 @@ def owned_functions(values: KernelSums, cell: int, count: int) -> tuple[list[Any
     """The functions that the coefficients of each class belong to, and the class of each vector."""
     if values.classes is None:
         return [slice(None)], np.zeros(count, dtype=np.int64)
-    functions = [np.delete(pairs, c) for c, pairs in enumerate(pair_numbers(values.classes.shape[1]))]
+    functions = [*pairs_of_each(values.classes.shape[1])]
     return functions, np.repeat(np.arange(len(functions)), values.classes[cell])
 
 

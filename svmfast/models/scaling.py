@@ -150,12 +150,9 @@ class Scaling(Cacheless):
         if _LEARNED_BYTES * d > memory:
             what = f"a scaling of {count(d, 'column')}"
             raise MemoryLimitError(what, _LEARNED_BYTES * d, memory, "allow more memory")
-        # A column that some row leaves out has a 0.
-        some = np.bincount(rows.indices, minlength=d) < len(rows)
-        low, high = np.where(some, 0.0, np.inf), np.where(some, 0.0, -np.inf)
-        np.minimum.at(low, rows.indices, rows.values)
-        np.maximum.at(high, rows.indices, rows.values)
-        return cls.from_ranges(low, high, *limits)
+        extremes = _core.ColumnExtremes()
+        extremes.add(rows, d)
+        return cls.from_ranges(*extremes.result(), *limits)
 
     def __len__(self) -> int:
         return len(self.offset)

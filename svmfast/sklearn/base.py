@@ -66,6 +66,19 @@ class ModelEstimator(BaseEstimator, ABC):
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         return predict(self.model_, as_rows(X), probability=probability, threads=self._threads())
 
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class or the value of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+        """
+        return self._targets_of(self._answer(X).predicted)
+
     def _threads(self) -> int | None:
         """Threads for `n_jobs`; as in joblib, negative values count back from the cores."""
         jobs = self.n_jobs
@@ -122,20 +135,6 @@ class ModelClassifier(ClassifierMixin, ModelEstimator):
         boolean = are_boolean(self.classes_)
         scaling = Scaling(np.zeros(d), np.ones(d), None, called, names, boolean_classes=boolean)
         return with_scaling(model, scaling)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y_pred : ndarray of shape (n_samples,)
-        """
-        answer = self._answer(X)
-        return self.classes_[self._places(answer.predicted)]
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return decision values; the largest is that of the predicted class.
@@ -196,19 +195,6 @@ class ModelRegressor(RegressorMixin, ModelEstimator):
     def _training_set(self, X: Any, y: Any) -> tuple[Rows, FloatArray]:
         rows, y = self._training_rows(X, y, numeric=True)
         return rows, np.asarray(y, dtype=np.float64)
-
-    def predict(self, X: Any) -> FloatArray:
-        """Return the value of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y_pred : ndarray of shape (n_samples,)
-        """
-        return self._answer(X).predicted
 
 
 def _vote_values(

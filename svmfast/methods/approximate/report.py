@@ -22,9 +22,7 @@ class NoExpansion(Figures):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApproximationReport(Measured):
-    refusal: str | None = figure("Why nothing is written without `force`; null where the result can be used.")
-    advice: str | None = figure("What may help then; else null.")
+class ApproximationReport(Measured, NoExpansion):
     svm_type: str = figure("LIBSVM's name of the type.")
     kernel: str = figure("The kernel's name.")
     features: int = figure("Features in use.")

@@ -20,6 +20,7 @@ from svmfast.methods.compress.reduced_set import Target
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.training_data import compact, expand, occurring
+from svmfast.votes import pairs_of_each
 
 #: Shares of the rows for choices (early stop, start, size) and for the error statement, with upper limits.
 _CHOOSE_SHARE, _CHOOSE_CAP = 0.1, 5000
@@ -186,11 +187,7 @@ def target(model: KernelExpansion, split: DataSplit, part: Answered, scale: floa
     k = model.head.n_classes
     values = part.exact
     if k > 2:
-        pair = np.zeros((k, k), dtype=np.int64)
-        pair[np.triu_indices(k, 1)] = np.arange(k * (k - 1) // 2)
-        pair += pair.T
-        functions = np.array([np.delete(pair[g], g) for g in range(k)])
-        values = np.take_along_axis(part.exact, functions[part.winner], axis=1)
+        values = np.take_along_axis(part.exact, pairs_of_each(k)[part.winner], axis=1)
     weight = np.broadcast_to(part.times[:, None], values.shape)
     if not model.head.is_regression:
         ratio = values / scale

@@ -31,6 +31,7 @@ from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.ridge import solve_with_ridge
 from svmfast.threads import interruptible, map_in_threads, one_blas_thread
+from svmfast.votes import pairs_of_each
 
 #: The kernel in the coordinates of a metric.
 ROUND = Kernel("rbf", 1.0)
@@ -156,10 +157,7 @@ class Target:
             values[np.arange(values.shape[1]) < self.winner[:, None]] *= -1
         if k == 1:
             return values
-        number = np.zeros((k, k), np.int64)
-        number[np.triu_indices(k, 1)] = np.arange(values.shape[1])
-        pairs = (number + number.T)[~np.eye(k, dtype=bool)].reshape(k, k - 1)
-        return np.take_along_axis(values, pairs[self.winner], axis=1)
+        return np.take_along_axis(values, pairs_of_each(k)[self.winner], axis=1)
 
     def error(self, reduced: ReducedSet) -> float:
         """The weighted mean of the squared residuals, 2 E / sum of the weights."""

@@ -15,9 +15,8 @@ from svmfast.models.head import Head
 from svmfast.models.pseudo import PseudoLandmarks
 from svmfast.models.routed import RoutedModel, centers_on_the_way
 from svmfast.progress import counting
-from svmfast.routing import Router
 from svmfast.rows import FloatArray, IntArray, Rows
-from svmfast.solvers.center_tree import grown
+from svmfast.solvers.center_tree import CenterTree, grown
 from svmfast.solvers.intervals import largest
 from svmfast.threads import map_in_threads
 
@@ -31,15 +30,9 @@ MOST_LEAF_ROWS = 60_000
 
 
 @dataclass(frozen=True, eq=False)
-class KMeansTree:
-    """A tree of centers."""
+class KMeansTree(CenterTree):
+    """A tree of centers without neighbors."""
 
-    #: (nodes,) number of children of each node, breadth first.
-    children: IntArray
-    #: (nodes - 1, d) centers of all nodes but the root.
-    centers: FloatArray
-    #: (leaves, d)
-    leaf_centers: FloatArray
     #: (n,) leaf of each row; no leaf is empty.
     leaf: IntArray
 
@@ -55,7 +48,7 @@ def kmeans_tree(rows: Rows, leaves: int, *, levels: int = 0, seed: int = 0) -> K
         return round(share if level else np.sqrt(leaves)) if share >= 1.5 else 0
 
     tree, leaf = grown(rows, branches, seed)
-    return KMeansTree(tree.children, tree.centers, tree.leaf_centers, leaf)
+    return KMeansTree(tree.children, tree.centers, tree.near, tree.reach, leaf)
 
 
 def affordable_landmarks(problem: Problem, tree: KMeansTree, most_operations: float) -> int:
@@ -115,7 +108,7 @@ def train_tree(
     cost = regularization if problem.hinge else 0.5 / regularization
     nearest = None
     if problem.vectors is not None:
-        nearest = Router(tree.children, tree.centers).route(problem.vectors[0], threads=threads)
+        nearest = tree.router.route(problem.vectors[0], threads=threads)
 
     def work(s: int) -> _Leaf:
         own = order[start[s] : start[s + 1]]
