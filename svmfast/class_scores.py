@@ -196,6 +196,17 @@ def with_names(figures: Any, names: Mapping[float, str] | None) -> Any:
     return found
 
 
+class NamedFigures(Figures):
+    """A report whose classes may have names: JSON has them beside the labels."""
+
+    #: The name of each label, if the classes have names.
+    class_names: Mapping[float, str] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        found: dict[str, Any] = with_names(super().to_dict(), self.class_names)
+        return found
+
+
 def class_scores(predicted: FloatArray, target: FloatArray) -> tuple[ClassScore, ...]:
     """The scores of every class."""
     counts = ClassCounts()

@@ -15,9 +15,7 @@ def signals_to_end() -> list[signal.Signals]:
 
     A shell's background job ignores interrupts, and a job under ``nohup`` ignores SIGHUP.
     """
-    numbers = [signal.SIGINT, signal.SIGTERM]
-    if hasattr(signal, "SIGHUP"):  # not on Windows
-        numbers.append(signal.SIGHUP)
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
 
 
@@ -43,7 +41,7 @@ def _end_all_the_same(ignored: sys.UnraisableHookArgs) -> None:
 
     Otherwise the program would ignore the interrupt and end with status 0.
     """
-    if not issubclass(ignored.exc_type, KeyboardInterrupt) or not hasattr(signal, "setitimer"):
+    if not issubclass(ignored.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(ignored)
         return
 

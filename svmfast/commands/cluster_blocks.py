@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from svmfast.commands.cluster import check_wanted
 from svmfast.formats.parts import HeldPart
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import FloatArray
 from svmfast.solvers.row_blocks import BLOCK
 from svmfast.solvers.training_data import WorkingSet
 
@@ -54,12 +54,7 @@ class PartBlocks:
             first, last = number * BLOCK - span.start, min((number + 1) * BLOCK, span.end_row) - span.start
             block = rows_of_part(self.part, self.columns, span, first, min(last, span.n_rows))
             if last > span.n_rows:
-                sets = [block, *self.heads]
-                block = WorkingSet(
-                    Rows.concatenate([one.rows for one in sets]),
-                    np.concatenate([one.labels for one in sets]),
-                    np.concatenate([one.numbers for one in sets]),
-                )
+                block = WorkingSet.joined([block, *self.heads])
             yield block
 
 

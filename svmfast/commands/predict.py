@@ -39,7 +39,17 @@ from svmfast.command import Verb
 from svmfast.commands import listed
 from svmfast.commands.functions import takes
 from svmfast.errors import OptionError
-from svmfast.options import Bounded, Reading, argument, list_of_files, made, on_workers, option, options_of
+from svmfast.options import (
+    Bounded,
+    Reading,
+    argument,
+    list_of_files,
+    made,
+    on_workers,
+    option,
+    options_of,
+    switch,
+)
 from svmfast.values import Choice, InputFile, ModelFile, Names, OnOff, OutputFile, Real, Switch, Text, is_path
 
 if TYPE_CHECKING:
@@ -63,10 +73,8 @@ class AnswerOptions(Bounded):
         "1: compute probabilities, if the model has them; the label is then the most probable one.",
         "-b",
     )
-    bound: bool = option(False, Switch(), "Add a column: 'inside' or 'outside' the model's validity bound.")
-    certify: bool = option(
-        False,
-        Switch(),
+    bound: bool = switch("Add a column: 'inside' or 'outside' the model's validity bound.")
+    certify: bool = switch(
         "Add two columns, and a first line with their names: whether the label is provably the exact "
         "model's (regression: the value within `tolerance` of it), and a bound on the error of the decision "
         "values. Not with `probability`.",
@@ -77,8 +85,8 @@ class AnswerOptions(Bounded):
         "The exact model that was approximated; it answers the rows that are not certified, and all rows "
         "with `probability`.",
     )
-    no_fallback: bool = option(
-        False, Switch(), "Do not use the exact model embedded in MODEL, which otherwise answers like `exact`."
+    no_fallback: bool = switch(
+        "Do not use the exact model embedded in MODEL, which otherwise answers like `exact`."
     )
     tolerance: float | None = option(
         None,
@@ -93,9 +101,7 @@ class AnswerOptions(Bounded):
 class PredictionOptions(AnswerOptions):
     """Options of a prediction: also what a file contains; an Answer has it anyway."""
 
-    decision_values: bool = option(
-        False,
-        Switch(),
+    decision_values: bool = switch(
         "Add the decision values, in LIBSVM's pair order. An Answer in Python always has them.",
     )
     names: bool | None = option(
@@ -179,12 +185,7 @@ class ManyOptions:
         only_with="out_dir",
     )
     dask: str | None = on_workers("Predict", only_with="out_dir")
-    skip_existing: bool = option(
-        False,
-        Switch(),
-        "Leave out the files whose outputs exist.",
-        only_with="out_dir",
-    )
+    skip_existing: bool = switch("Leave out the files whose outputs exist.", only_with="out_dir")
 
 
 @takes(AnswerOptions)

@@ -5,19 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from svmfast.class_scores import class_word, with_names
+from svmfast.class_scores import NamedFigures, class_word
 from svmfast.display import aligned, count, shown
 from svmfast.evaluation.result import BOUND, ModelResult
 from svmfast.evaluation.words import share
-from svmfast.figures import ABSENT, Figures, cell, figure, figures_of
+from svmfast.figures import ABSENT, cell, figure, figures_of
 from svmfast.pages.notebook import folded, plain_table
 from svmfast.values import percentage
 
 
 @dataclass(frozen=True)
-class Comparison(Figures):
+class Comparison(NamedFigures):
     """Figures of several models on the same rows; the exact model comes first."""
 
     data_path: str | None
@@ -59,11 +58,6 @@ class Comparison(Figures):
             return ["", *names], [*columns, *self._recalls()]
         heads, *lines = map(list, zip(["model", *names], *columns, strict=True))
         return heads, lines
-
-    def to_dict(self) -> dict[str, Any]:
-        """The figures that docs/command-line.md describes, as plain types."""
-        found: dict[str, Any] = with_names(super().to_dict(), self.class_names)
-        return found
 
     def beyond_the_limit(self) -> list[str]:
         """One line for each model whose labels, or values, differ by more than `max_diff` here."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from svmfast.class_scores import with_names
+from svmfast.class_scores import NamedFigures
 from svmfast.display import count
-from svmfast.figures import Figures, computed, figure
+from svmfast.figures import computed, figure
 from svmfast.models.answer import Answer
 from svmfast.models.base import Model
 from svmfast.models.requirements import LABELS, Columns
@@ -34,7 +33,7 @@ def _has_labels(report: PredictionReport) -> bool:
 
 
 @dataclass(eq=False)
-class PredictionReport(Figures):
+class PredictionReport(NamedFigures):
     """Counts of a prediction of rows with or without labels."""
 
     model: Model
@@ -141,11 +140,6 @@ class PredictionReport(Figures):
                 f"Squared correlation coefficient = {score.squared_correlation:g} (regression)",
             ]
         return [f"Accuracy = {score.accuracy:g}% ({score.correct}/{score.total}) (classification)"]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The figures of docs/command-line.md."""
-        found: dict[str, Any] = with_names(super().to_dict(), self.class_names)
-        return found
 
     def remarks(self) -> Iterator[str]:
         """Yield remarks that svm-predict does not make."""

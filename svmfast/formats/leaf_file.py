@@ -45,13 +45,9 @@ class LeafFile(Closing, LocalLeaves):
         blocks = [block for block, _ in self._kept]
         if not blocks:
             return
-        whole = WorkingSet(
-            Rows.concatenate([block.rows for block in blocks]),
-            np.concatenate([block.labels for block in blocks]),
-            np.concatenate([block.numbers for block in blocks]),
-        )
         starts = np.cumsum([0, *(len(block.labels) for block in blocks)]).tolist()[:-1]
-        held = HeldLeaves(whole, joined([copies for _, copies in self._kept], starts), len(self.sizes))
+        copies = joined([copies for _, copies in self._kept], starts)
+        held = HeldLeaves(WorkingSet.joined(blocks), copies, len(self.sizes))
         with reported("temporary file"):
             for number in np.flatnonzero(held.sizes):
                 one = held.leaf(int(number))

@@ -139,7 +139,7 @@ class Source(Closing):
             return False
         try:
             return bool(select.select([self._descriptor], [], [], timeout)[0])
-        except (OSError, ValueError):  # not a socket on Windows; a descriptor beyond FD_SETSIZE
+        except (OSError, ValueError):  # a descriptor beyond FD_SETSIZE
             return False
 
     @property

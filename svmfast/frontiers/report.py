@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any, NamedTuple
 
-from svmfast.class_scores import with_names
+from svmfast.class_scores import NamedFigures
 from svmfast.display import aligned, shown
 from svmfast.evaluation.words import faster, share, times, whole
-from svmfast.figures import ABSENT, Figures, cell, computed, figure
+from svmfast.figures import ABSENT, cell, computed, figure
 from svmfast.frontiers.choice import Limits, Point, Recommendation
 from svmfast.frontiers.plan import Missing
 from svmfast.frontiers.row_sets import Origin
@@ -18,7 +18,7 @@ from svmfast.pages.notebook import plain_table, table_of_lines
 
 
 @dataclass(frozen=True)
-class Frontier(Figures):
+class Frontier(NamedFigures):
     """The results of ``svmfast frontier``; docs/frontier.md explains every key."""
 
     exact_path: str = figure("Path of the exact model as given.", key="exact")
@@ -47,11 +47,6 @@ class Frontier(Figures):
 
     def html(self) -> list[str]:
         return [table_of_lines(origins(self)), plain_table(*cells(self))]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The content of report.json."""
-        found: dict[str, Any] = with_names(super().to_dict(), self.class_names)
-        return found
 
     @property
     def regression(self) -> bool:

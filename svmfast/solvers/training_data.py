@@ -7,6 +7,7 @@ columns.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -37,6 +38,15 @@ class WorkingSet:
     def between(self, first: int, last: int) -> WorkingSet:
         """Its rows `first` to `last` - 1, sharing memory."""
         return WorkingSet(self.rows[first:last], self.labels[first:last], self.numbers[first:last])
+
+    @classmethod
+    def joined(cls, parts: Sequence[WorkingSet]) -> WorkingSet:
+        """The rows of several sets, one after another."""
+        return cls(
+            Rows.concatenate([part.rows for part in parts]),
+            np.concatenate([part.labels for part in parts]),
+            np.concatenate([part.numbers for part in parts]),
+        )
 
 
 class WorkingSets(Protocol):

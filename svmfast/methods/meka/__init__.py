@@ -15,8 +15,18 @@ from typing import Any
 
 from svmfast.errors import OptionError
 from svmfast.methods.method import Input, Method
-from svmfast.options import Bounded, Seeded, Tasked, class_weights, kept_in, on_workers, option, with_defaults
-from svmfast.values import Choice, Grid, Real, Switch, Whole
+from svmfast.options import (
+    Bounded,
+    Seeded,
+    Tasked,
+    class_weights,
+    kept_in,
+    on_workers,
+    option,
+    switch,
+    with_defaults,
+)
+from svmfast.values import Choice, Grid, Real, Whole
 
 #: Default rank and number of clusters.
 RANK, CLUSTERS = 128, 10
@@ -39,9 +49,7 @@ class MekaOptions(Seeded, Bounded, Tasked):
         "-g",
         shown="1/number of features",
     )
-    laplacian: bool = option(
-        False, Switch(), "Use the Laplacian kernel exp(-gamma |u-v|_1) instead of the Gaussian one."
-    )
+    laplacian: bool = switch("Use the Laplacian kernel exp(-gamma |u-v|_1) instead of the Gaussian one.")
     C: tuple[float, ...] = option(None, Grid(), "Cost C (svc).", "-c", metavar="C[,C...]", shown="1")
     weights: tuple[tuple[int, float], ...] = class_weights("the rows of the class labelled I (svc)")
     lambda_: tuple[float, ...] = option(
@@ -100,9 +108,7 @@ class MekaOptions(Seeded, Bounded, Tasked):
         Choice("clip", "shift", "none"),
         "Make the approximation positive semidefinite: clip negative eigenvalues, shift all, or neither.",
     )
-    block_only: bool = option(
-        False,
-        Switch(),
+    block_only: bool = switch(
         "Use exact blocks within clusters and zero between them (BKA); svc: one LIBSVM model per cluster. "
         "Rows beyond half of `memory` go to a temporary file. With `landmarks`, blocks are of low rank (svc: "
         "squared hinge).",

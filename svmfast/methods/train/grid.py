@@ -43,8 +43,7 @@ def score_grid(rows: Rows, labels: FloatArray, options: TrainOptions, setting: S
     own = options.probability or options.precomputed
     if own and options.scale_to is not None:
         raise OptionError("cross validation with `scale_to` has no `probability`")
-    folds = None if own else libsvm_folds(labels, n, stratified=options.is_classifier)
-    if folds is None:
+    if own:
 
         def whole(pair: TrainOptions) -> FloatArray:
             return cross_validate(rows, labels, n, pair)
@@ -52,6 +51,7 @@ def score_grid(rows: Rows, labels: FloatArray, options: TrainOptions, setting: S
         score = counting(whole, setting.progress, len(pairs), _STEP)
         found = [score(pair) for pair in pairs]
     else:
+        folds = libsvm_folds(labels, n, stratified=options.is_classifier)
         most = max(1, options.memory // max(1, _NODE_BYTES * rows.nnz))
         found = _side_by_side(
             rows, labels, pairs, folds, replace(setting, threads=min(setting.threads, most))

@@ -7,7 +7,6 @@ and the library is called directly.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import threading
 from collections.abc import Callable, Mapping
@@ -28,7 +27,6 @@ NODE = np.dtype(
     {"names": ["index", "value"], "formats": [np.int32, np.float64], "offsets": [0, 8], "itemsize": 16}
 )
 DENSITY_MARKS = 10
-_quiet_printers: list[Any] = []
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,12 +132,7 @@ class Problem:
         A thread that an interrupt has abandoned continues to print, even while the interpreter shuts down,
         when a call into Python would crash. C's strlen takes a string and has no effect.
         """
-        try:
-            return ctypes.cast(ctypes.CDLL(None).strlen, self._api.PRINT_STRING_FUN)
-        except (TypeError, OSError, AttributeError):  # the C library is not accessible this way
-            if not _quiet_printers:  # shared by all calls, since LIBSVM keeps it
-                _quiet_printers.append(self._api.PRINT_STRING_FUN(self._api.print_null))
-            return _quiet_printers[0]
+        return ctypes.cast(ctypes.CDLL(None).strlen, self._api.PRINT_STRING_FUN)
 
     def _run(self, call: Callable[[], T], log: Log | None, *keep: object) -> T:
         """Return ``call()``, run in its own thread so that an interrupt takes effect at once.
@@ -174,10 +167,8 @@ class Problem:
 
         library.svm_set_print_string_function(printer)
         # LIBSVM draws folds with C's rand(). Reset it to its state at the start of a program, so that equal
-        # calls draw equal folds and a model equals svm-train's. If the C library is not accessible, this is
-        # skipped.
-        with contextlib.suppress(TypeError, OSError, AttributeError):
-            ctypes.CDLL(None).srand(1)
+        # calls draw equal folds and a model equals svm-train's.
+        ctypes.CDLL(None).srand(1)
         try:
             found = interruptible(work)
         finally:
@@ -194,17 +185,14 @@ class Fold(NamedTuple):
     outside: IntArray
 
 
-def libsvm_folds(labels: FloatArray, folds: int, *, stratified: bool) -> list[Fold] | None:
-    """The folds of LIBSVM's svm_cross_validation at the start of a program; None without C's ``rand``.
+def libsvm_folds(labels: FloatArray, folds: int, *, stratified: bool) -> list[Fold]:
+    """The folds of LIBSVM's svm_cross_validation at the start of a program.
 
     `stratified` folds have equal shares of each class, as LIBSVM draws them for classifiers.
     """
-    try:
-        library = ctypes.CDLL(None)
-        library.srand(1)
-        draw = library.rand
-    except (TypeError, OSError, AttributeError):
-        return None
+    library = ctypes.CDLL(None)
+    library.srand(1)
+    draw = library.rand
     n = len(labels)
     groups = [np.arange(n)]
     if stratified and folds < n:
