@@ -15,10 +15,9 @@ import numpy as np
 from svmfast.display import count
 from svmfast.exports import c_answer, c_fixed
 from svmfast.exports.accuracy import Settings
-from svmfast.exports.c_answer import ANSWER, CERTAIN, CLASS_NAMES, label_text
+from svmfast.exports.c_answer import ANSWER, CERTAIN, CLASS_NAMES, PROBABILITY, label_text, probability_words
 from svmfast.exports.c_arithmetic import EXPONENTIAL, ROOT, TANH, arithmetic_words
 from svmfast.exports.c_fixed import fixed_words
-from svmfast.exports.c_probabilities import PROBABILITY, probability_words
 from svmfast.exports.c_rows import ROUTE, ROW, route_words, row_words
 from svmfast.exports.c_text import Sizes, Tables, Words, commented
 from svmfast.exports.c_values import EXPANSIONS, POLYNOMIAL, SUMS, VALUES, value_words

@@ -19,7 +19,7 @@ from svmfast.options import options_of
 #: Placeholders of paths in a candidate's arguments.
 EXACT, TRAIN, OUT = "{exact}", "{train}", "{out}"
 #: The method that joins the exact model with the other methods' models. It has no candidates of its own here:
-#: frontiers.fallback joins each model once it is measured.
+#: frontiers.measured joins each model once it is measured.
 CASCADE = "cascade"
 
 

@@ -21,11 +21,10 @@ from svmfast.importers.attributes import (
 from svmfast.importers.steps import Front
 from svmfast.kernels import Kernel
 from svmfast.models.base import Model
-from svmfast.models.expansion import KernelExpansion, VectorModel
+from svmfast.models.expansion import KernelExpansion, ScoreModel, VectorModel
 from svmfast.models.head import Head
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling, identity
-from svmfast.models.scores import ScoreModel
 from svmfast.rows import FloatArray, Rows
 from svmfast.sparse import is_sparse
 

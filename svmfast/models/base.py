@@ -182,7 +182,7 @@ KINDS: dict[str, str] = {
     "polynomial": "svmfast.models.polynomial:PolynomialModel",
     "routed": "svmfast.models.routed:RoutedModel",
     "cascade": "svmfast.models.cascade:CascadeModel",
-    "scores": "svmfast.models.scores:ScoreModel",
+    "scores": "svmfast.models.expansion:ScoreModel",
     "mapped": "svmfast.models.mapped:MappedModel",
     "scaled": "svmfast.models.scaled:ScaledModel",
 }

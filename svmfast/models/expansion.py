@@ -1,8 +1,12 @@
-"""Kernel expansions: the models that LIBSVM trains, and those that compress and budget-train make."""
+"""Kernel expansions: the models that LIBSVM trains, and those that compress and budget-train make.
+
+Of compress, they may have one score for each class.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
 
@@ -10,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svmfast.caches import Cacheless, cached
-from svmfast.errors import ModelContentError, UnsupportedError
+from svmfast.errors import ModelContentError, NotFiniteError, UnsupportedError
 from svmfast.kernel_memory import ExpansionSizes, decision_bytes
 from svmfast.kernels import KERNELS, DecisionEngine, Kernel
 from svmfast.models.base import Attempt, Model
@@ -18,7 +22,7 @@ from svmfast.models.head import Head
 from svmfast.models.sizes import check_sizes, expect
 from svmfast.rows import FloatArray, Rows
 
-__all__ = ["KERNELS", "Kernel", "KernelExpansion"]
+__all__ = ["KERNELS", "Kernel", "KernelExpansion", "ScoreModel"]
 
 #: The most support vectors on which single precision is tried.
 TRIED_VECTORS = 64
@@ -176,3 +180,31 @@ class KernelExpansion(VectorModel):
     def libsvm_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
         """Compute decision values with LIBSVM's operations in LIBSVM's order, ``(n, p)``."""
         return self._engine.decision_values(rows, threads=threads, libsvm_order=True)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoreModel(VectorModel):
+    """s_c(z) = sum_j coef_cj K(x_j, z) - rho_c for each class c, of which the largest score wins.
+
+    All classes share the vectors.
+    """
+
+    provenance: Mapping[str, str] = field(default_factory=dict)
+
+    kind: ClassVar[str] = "scores"
+
+    def __post_init__(self) -> None:
+        n, k, kernel = len(self.sv), self.head.n_classes, self.kernel
+        expect("head", self.head.one_vs_rest, "no score for each class", "one_vs_rest")
+        known = kernel.kind != "precomputed" and 0 <= kernel.degree < 2**31
+        expect("kernel", known, "not a kernel of vectors", "one, with its degree", kernel.kind)
+        shape = self.sv_coef.shape
+        expect("sv_coef", shape == (k, n), f"shape {shape}", f"{(k, n)}")
+        expect("rho", self.rho.shape == (k,), f"{self.rho.size} values", f"{k}, one for each class")
+
+    def decision_values(self, rows: Rows, *, threads: int = 1) -> FloatArray:
+        """Compute the scores of the classes, ``(n, k)``."""
+        values = self._engine.decision_values(rows, threads=threads)
+        if not np.isfinite(values).all():
+            raise NotFiniteError("a score leaves the range of floating point")
+        return values

@@ -8,9 +8,8 @@ import numpy as np
 
 from svmfast.errors import UnsupportedError
 from svmfast.exports.computation import Computation, computation_of
-from svmfast.exports.onnx import add_computation
+from svmfast.exports.onnx import add_computation, probabilities
 from svmfast.exports.onnx_graph import Graph, Value, checked_opset
-from svmfast.exports.onnx_probabilities import probabilities
 from svmfast.sklearn.fast import FastSVC, FastSVR
 from svmfast.sklearn.trained import BudgetSVC, DCPredRidge, DCPredSVC, MekaRidge, MekaSVC
 

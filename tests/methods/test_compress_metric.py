@@ -20,10 +20,10 @@ from svmfast.formats.ranges import map_bytes, read_map
 from svmfast.kernels import Kernel
 from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.compressor import Compressor
+from svmfast.models.expansion import ScoreModel
 from svmfast.models.head import Head
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import identity
-from svmfast.models.scores import ScoreModel
 from svmfast.rows import Rows
 
 QUICK = CompressOptions(start="kmeans", iterations=60)

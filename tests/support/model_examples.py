@@ -10,11 +10,11 @@ from routed_models import routed
 from svmfast.kernels import Kernel
 from svmfast.models.cascade import CascadeModel
 from svmfast.models.encoding import Encoding, Feature
+from svmfast.models.expansion import ScoreModel
 from svmfast.models.head import Head
 from svmfast.models.mapped import MappedModel
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling, TargetRange
-from svmfast.models.scores import ScoreModel
 from svmfast.rows import Rows
 
 

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from svmfast.kernels import Kernel
 from svmfast.methods.compress.data_split import DataSplit, class_sizes
 from svmfast.methods.compress.reduced_set import ROUND, ReducedSet
-from svmfast.models.expansion import KernelExpansion, VectorModel
+from svmfast.models.expansion import KernelExpansion, ScoreModel, VectorModel
 from svmfast.models.head import Head
 from svmfast.models.mapped import MappedModel
-from svmfast.models.scores import ScoreModel
 from svmfast.rows import Rows
 from svmfast.solvers.arithmetic import eight_digits
 
