@@ -109,8 +109,7 @@ class TableColumns:
             raise too_few(self._path, self.features, wanted, f"the model has {wanted}", self.keep)
         self._sources = [self.features[one.column] for one in encoding.features]
         self._coded = [one.column if one.is_indicator else None for one in encoding.features]
-        used = [one.column for one in encoding.features if not one.is_indicator]
-        return tuple(self.features[at] for at in dict.fromkeys([*used, *encoding.categories]))
+        return encoding.read_of(self.features)
 
     @cached
     def columns_of_words(self) -> set[str]:

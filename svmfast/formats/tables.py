@@ -140,7 +140,10 @@ class TableStream(RowStream):
         names, separator, header, switches = self._csv_columns()
         pa = self._pa
         label = label_of(names, self._reading) or ""
-        strings = set(self._keep).difference(self._reading.features or self._names or (), [label])
+        features = self._reading.features or self._names or ()
+        if (encoding := getattr(self._reading.scale, "encoding", None)) is not None:
+            features = encoding.read_of(features)
+        strings = set(self._keep).difference(features, [label])
         if self._classes is not None or self._reading.class_names is not None:
             strings.add(label)  # names of classes, or numbers
         others = {name: pa.bool_() for name in switches} | {name: pa.string() for name in strings}

@@ -64,6 +64,11 @@ class Encoding(Cacheless):
             known |= {"": place} if one.others else {}
         return found
 
+    def read_of(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Those of the names of columns of which a feature is made."""
+        used = [one.column for one in self.features if not one.is_indicator]
+        return tuple(names[at] for at in dict.fromkeys([*used, *self.categories]) if at < len(names))
+
     def taken_from(
         self, places: IntArray, columns: tuple[str, ...], filled: Sequence[str] | None = None
     ) -> Encoding:

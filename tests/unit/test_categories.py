@@ -12,7 +12,7 @@ from table_files import write
 
 import svmfast
 from svmfast.errors import InputError, OptionError, SvmfastError
-from svmfast.formats.data import read_data
+from svmfast.formats.data import read_data, stream_data
 from svmfast.options import Reading
 
 #: A number, words, and numbers that are categories: 0.5 and -3, others and a missing value count as these.
@@ -63,6 +63,10 @@ def test_arrays_have_the_columns_and_sparse_rows_the_features(tmp_path):
     for data in (X, X[["kind", "x"]], X.to_numpy(object), X.astype({"kind": "category"}), sparse):
         np.testing.assert_array_equal(svmfast.predict(tmp_path / "model", data).names, expected)
     assert svmfast.predict(model, X.to_numpy(object)[7].tolist()).names == expected[7]
+    X.to_csv(tmp_path / "x.csv", index=False)
+    kept = [*X.columns]  # the pipeline drops id, whose words are no numbers
+    with stream_data(tmp_path / "x.csv", Reading(unlabelled=True, scale=model.scaling), keep=kept) as stream:
+        assert next(iter(stream)).kept.to_pydict() == X.to_dict("list")
     text = svmfast.export(model, to="c").data.decode()
     for number, name in enumerate(["X", "KIND_A", "KIND_B", "KIND_C"]):
         assert f"_X_{name} {number}\n" in text
