@@ -19,6 +19,8 @@ from svmfast.formats._arrow import pyarrow
 
 #: Rows whose keys are the columns; limits of a block in bytes, rows and values, and of a line.
 _FIRST_ROWS, _BLOCK_BYTES, _BLOCK_ROWS, _BLOCK_VALUES, _LINE_BYTES = 1000, 1 << 20, 1 << 16, 1 << 20, 1 << 20
+#: Values that are no numbers.
+_KINDS = {str: "strings", bool: "true or false", list: "arrays", dict: "objects"}
 #: Digits of an integer that Python reads.
 _MOST_DIGITS = 4000
 _FAULT = re.compile(r"JSON parse error: (.*?)(?: in row (\d+))?$")
@@ -40,8 +42,8 @@ class JsonRows:
             for name, value in self._object(line, row).items():
                 values.setdefault(name, []).append(value)
         types = {name: self._type(name, some) for name, some in values.items()}
-        #: Columns of which no type holds all values; they must not be read.
-        self.mixed = [name for name, kind in types.items() if kind is None]
+        #: What the columns hold of which no type holds all values; they must not be read.
+        self.mixed = {name: _held(values[name]) for name, kind in types.items() if kind is None}
         #: The columns, in the order in which they appear.
         self.schema = self._pa.schema([(name, kind or self._pa.null()) for name, kind in types.items()])
 
@@ -83,9 +85,9 @@ class JsonRows:
 
     def batches(self, read: Sequence[str], further: bool) -> Iterator[Any]:
         """The rows with the columns `read`; unless `further`, a row with keys of no first row is refused."""
-        for name in self.mixed:
+        for name, held in self.mixed.items():
             if name in read:
-                what, expected = f"no type holds all values of column '{name}'", "expected numbers, or words"
+                what, expected = f"column '{name}' holds {held}", "expected numbers, or words"
                 raise DataFormatError(self._path, None, what, None, expected)
         return self._batches(self._pa.schema([self.schema.field(one) for one in read]), further)
 
@@ -129,6 +131,12 @@ class JsonRows:
         where = f"row {self._row + int(row) + 1:,}" if row else f"row {self._row + 1:,} or a later one"
         expected = "expected an object like the first rows"
         return DataFormatError(self._path, None, f"{where} is not read: {what}", None, expected)
+
+
+def _held(values: list[Any]) -> str:
+    """The kinds of values, of which no type holds all."""
+    kinds = {_KINDS.get(type(one), "numbers") for one in values if one is not None}
+    return "integers beyond 64 bits" if kinds == {"numbers"} else " and ".join(sorted(kinds))
 
 
 def _whole(text: str) -> int | float:
