@@ -87,11 +87,13 @@ def scaled(
     labels, restore, seen = asked.labels, asked.restore, ColumnExtremes(asked.memory)
     restored = None if restore is None else read_restored(restore, memory=asked.memory)
     given, map = (None, restored) if isinstance(restored, LinearMap) else (restored, None)
-    for name, limit in (("lower", -1), ("upper", 1)) if restore is not None else ():
-        if getattr(asked, name) != limit:
+    usual = {"labels": None, "lower": -1, "upper": 1}
+    changed = [name for name, value in usual.items() if getattr(asked, name) != value]
+    if map is not None and changed:
+        raise OptionError(f"`{changed[0]}`: {restore} is a map, which has no limits and changes no labels")
+    for name in changed if given is not None else ():
+        if name != "labels":
             listener.note(f"`{name}` is not used: {restore} has the limits")
-    if map is not None and labels is not None:
-        raise OptionError(f"`labels`: {restore} is a map, which changes no labels")
     # Names of classes become labels when all of them are known: not in one pass, and not to be scaled.
     classes = TrainingClasses() if labels is None and restored is None else None
     twice = restored is None or (labels is not None and given is not None and given.target is None)

@@ -54,8 +54,9 @@ class CompressReport(Figures):
     #: On the rows for choices.
     kept_choosing: KeptLabels
     probabilities: str = figure("none, refitted or kept.")
-    sizes_tried: tuple[tuple[int, float], ...] = figure(
-        "Support vectors, and the difference on the rows for choices.", default=()
+    sizes_tried: tuple[tuple[int, float | None], ...] = figure(
+        "Support vectors, and the difference on the rows for choices and frequent rows; null without any.",
+        default=(),
     )
     notes: tuple[str, ...] = ()
 
@@ -84,10 +85,21 @@ class CompressReport(Figures):
             )
         lines += [*self.statement.lines(), *self.kept.lines()]
         if self.sizes_tried:
-            measured, rows = self.rows_choosing > 0, count(self.rows_choosing, "row")
-            tried = ", ".join(f"{n:,}" + f": {value:.2%}" * measured for n, value in self.sizes_tried)
-            lines.append(f"sizes tried  {tried}" + f" (difference on {rows} for choices)" * measured)
+            rows = f" (difference on {count(self.rows_compared, 'row')} for choices)" * bool(
+                self.rows_compared
+            )
+            lines.append(f"sizes tried  {self.tried}{rows}")
         return lines
+
+    @property
+    def rows_compared(self) -> int:
+        """The rows by which sizes are chosen."""
+        return self.rows_choosing + self.statement.frequent_rows
+
+    @property
+    def tried(self) -> str:
+        """The sizes that were tried, and how much each differs."""
+        return ", ".join(f"{n:,}" if one is None else f"{n:,}: {one:.2%}" for n, one in self.sizes_tried)
 
 
 def coordinates(rank: int) -> str:

@@ -114,8 +114,7 @@ def search(compressor: Compressor, size_of: SizeOf, *, progress: Progress = sile
             raise NothingFitsError(f"the model, of {size}, is already small enough", "ask for less")
         found = Found(*compressor.compress(count, progress=progress))
     if found.model is None:
-        rows = found.report.rows_choosing
-        tried = ", ".join(f"{size:,}: {value:.2%}" for size, value in found.report.sizes_tried)
+        rows, tried = found.report.rows_compared, found.report.tried
         verdict = f"no smaller model is close enough on the {rows:,} rows for choices; tried {tried}"
         return replace(found, verdict=verdict)
     final = size_of(found.model)
@@ -217,8 +216,8 @@ def _closest(tried: dict[int, Made]) -> Found:
 
 def _with_tries(report: CompressReport, tried: dict[int, Made]) -> CompressReport:
     reports = (report for _, (_, report) in sorted(tried.items()))
-    sizes = tuple((one.support_vectors, one.choosing_difference) for one in reports)
-    return replace(report, sizes_tried=sizes)
+    sizes = ((one.support_vectors, one.choosing_difference if one.rows_compared else None) for one in reports)
+    return replace(report, sizes_tried=tuple(sizes))
 
 
 #: Shares of the support vectors that the candidates for ``frontier`` keep.
