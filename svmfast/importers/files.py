@@ -156,5 +156,5 @@ def _from_pickle(name: str, trusted: bool) -> Any:
 
         try:
             return joblib.load(name)
-        except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
+        except (SystemExit, GeneratorExit) as error:
             raise ValueError("it ends the program that loads it") from error
