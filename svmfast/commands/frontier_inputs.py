@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -52,7 +53,23 @@ class FrontierArguments:
 
 
 def run_request(given: FrontierArguments) -> RunRequest:
-    """Check and read everything that a run needs, and measure the exact model."""
+    """Check and read everything that a run needs, and measure the exact model.
+
+    What is refused leaves no files.
+    """
+    place = given.folder / GIVEN
+    before = {one for one in (*place.glob("*"), place, given.folder) if one.exists()}
+    try:
+        return _request(given)
+    except BaseException:
+        for one in (*place.glob("*"), place, given.folder):
+            with suppress(OSError):  # a folder with other files stays
+                if one not in before:
+                    one.rmdir() if one.is_dir() else one.unlink()
+        raise
+
+
+def _request(given: FrontierArguments) -> RunRequest:
     begin, chosen, listener = time.monotonic(), given.options, given.listener
     _check_labels(given)
     methods = chosen_methods(chosen.methods)

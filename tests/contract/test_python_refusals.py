@@ -1,4 +1,4 @@
-"""Every call of tests/python_refusals.tsv ends with the error that it names, told in one line."""
+"""Calls of tests/python_refusals.tsv end with their errors, each of one line, and leave no file."""
 
 from dataclasses import replace
 
@@ -49,3 +49,4 @@ def test_refused(call, kind, message, tmp_path, monkeypatch):
             eval(call, NAMES | {"wrong": wrong})
         assert type(caught.value).__name__ == kind
         assert "\n" not in str(caught.value)
+    assert not [*tmp_path.iterdir()]

@@ -118,6 +118,9 @@ def test_max_bytes_holds_where_dense_vectors_would_not_fit():
     made, report = package.compress(*given, max_bytes=12_288, metric=4, iterations=3)
     assert 0.9 * 12_288 < len(model_bytes(made)) <= 12_288
     assert len(report.sizes_tried) > 1
+    _, report = package.compress(exact("iris_c_rbf_prob"), rows("iris.train")[0][:1], max_bytes=800)
+    assert {one for _, one in report.sizes_tried} == {None}
+    assert "%" not in report.lines()[-1]
 
 
 def test_lars_starts_only_where_its_matrices_are_small(monkeypatch):
