@@ -120,7 +120,7 @@ class DecisionEngine:
                 sv,
                 _reals(sv_coef),
                 _reals(rho),
-                _wholes(sizes),
+                np.ascontiguousarray(sizes, dtype=np.int64),
             )
 
     def decision_values(self, rows: Rows, *, threads: int = 1, libsvm_order: bool = False) -> FloatArray:
@@ -190,10 +190,6 @@ class DecisionEngine:
 
 def _reals(values: NDArray[Any]) -> FloatArray:
     return np.ascontiguousarray(values, dtype=np.float64)
-
-
-def _wholes(values: NDArray[Any]) -> NDArray[np.int64]:
-    return np.ascontiguousarray(values, dtype=np.int64)
 
 
 def pairwise_coefficients(sv_coef: FloatArray, nr_sv: NDArray[np.int64]) -> FloatArray:

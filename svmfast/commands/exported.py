@@ -21,7 +21,6 @@ from svmfast.errors import NegativeAnswerError, UnsupportedError
 from svmfast.exports.accuracy import Settings, checked_rows, measured
 from svmfast.exports.c import table_bytes
 from svmfast.exports.computation import computation_of
-from svmfast.exports.fixed import Fixed
 from svmfast.exports.fixed_plan import planned
 from svmfast.exports.languages import LANGUAGES
 from svmfast.formats.model_files import identity_of
@@ -77,7 +76,9 @@ def exported(
         shown = _rows(chosen.data, check, cores, chosen.memory)
         plan = planned(computation, ranges_of(computation, *shown, chosen.fixed))
         arithmetic, dtype, evaluate = "integers", plan.inputs.ranges.kind, plan.evaluate
-        _note_outside(plan, rows, of, listener)
+        if rows is not None and (outside := plan.outside(rows)):
+            what = "a value beyond the ranges, which is limited to them"
+            listener.note(f"{outside:,} of {len(rows):,} {of}: {what}")
     if plan is None or rows is not None:
         found = measured(given, computation, evaluate, dtype, rows, of, cores)
     checked = None
@@ -112,13 +113,6 @@ def exported(
     )
     _note_lacks(to, given, chosen, listener)
     return Export(content, report)
-
-
-def _note_outside(plan: Fixed, rows: Rows | None, of: str, listener: Listener) -> None:
-    """Note how many rows have values that the file limits."""
-    if rows is not None and (outside := plan.outside(rows)):
-        what = "a value beyond the ranges, which is limited to them"
-        listener.note(f"{outside:,} of {len(rows):,} {of}: {what}")
 
 
 def _check_probability(model: Model) -> None:

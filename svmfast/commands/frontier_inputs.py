@@ -24,7 +24,7 @@ from svmfast.frontiers.comparing import Comparing
 from svmfast.frontiers.folder import RunFolder, file_hash
 from svmfast.frontiers.plan import chosen_methods
 from svmfast.frontiers.request import RunRequest
-from svmfast.frontiers.row_sets import Origin, RowSets, read_sets
+from svmfast.frontiers.row_sets import LabelledRows, Origin, RowSets, read_sets
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.scaling import Scaling
 from svmfast.options import Reading
@@ -86,7 +86,9 @@ def _request(given: FrontierArguments) -> RunRequest:
     listener.progress(0, None, "measuring exact")
     comparing = _exact_measured(given, opened, sets, origin.source)
     if given.reading.unlabelled:
-        sets = sets.with_labels(*(side.exact_answers.predicted for side in comparing.sides))
+        # LIBSVM's text, in which these sets are written, needs labels.
+        sides = (LabelledRows(one.rows, one.exact_answers.predicted) for one in comparing.sides)
+        sets = replace(sets, choosing=next(sides), confirming=next(sides))
     elif not comparing.scored and (limits.max_loss_percent is not None or limits.balanced):
         raise OptionError("a one-class model is scored only by labels 1 and -1; give `max_diff`")
     end = begin + chosen.time_limit

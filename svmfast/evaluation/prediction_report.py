@@ -28,10 +28,6 @@ _SUMS = (
 )
 
 
-def _has_labels(report: PredictionReport) -> bool:
-    return report.labelled and not report.model.head.is_regression
-
-
 @dataclass(eq=False)
 class PredictionReport(NamedFigures):
     """Counts of a prediction of rows with or without labels."""
@@ -56,7 +52,9 @@ class PredictionReport(NamedFigures):
     def svm_type(self) -> str:
         return self.model.head.svm_type
 
-    @computed.figure("Rows with the true label.", optional=_has_labels)
+    @computed.figure(
+        "Rows with the true label.", optional=lambda of: of.labelled and not of.model.head.is_regression
+    )
     def correct(self) -> int:
         return self.score.correct
 

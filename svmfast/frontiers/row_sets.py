@@ -54,11 +54,6 @@ class RowSets:
     #: Without TEST, the rest of TRAIN.
     rest: LabelledRows | None = field(default=None, repr=False)
 
-    def with_labels(self, choosing: FloatArray, confirming: FloatArray) -> RowSets:
-        """The sets with these labels, where the rows have none: LIBSVM's text needs some."""
-        sides = replace(self.choosing, labels=choosing), replace(self.confirming, labels=confirming)
-        return replace(self, choosing=sides[0], confirming=sides[1])
-
     def write(self, folder: Path) -> None:
         """Write the parts as LIBSVM data, for the commands and for later inspection.
 

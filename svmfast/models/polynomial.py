@@ -236,5 +236,4 @@ class PolynomialModel(Cacheless, Model):
         return needed + (0 if self.embedded_exact is None else self.embedded_exact.working_bytes)
 
     def with_exact(self, exact: KernelExpansion | None) -> PolynomialModel:
-        """Put the exact model inside, or take it out."""
         return replace(self, embedded_exact=exact)

@@ -87,7 +87,6 @@ class ScaledModel(Model):
         return _joined([values for values, _ in found]), _joined([bounds for _, bounds in found])
 
     def inside_bound(self, rows: Rows) -> BoolArray:
-        """Decide which rows lie inside the model's validity bound; ``(n,)`` bool."""
         return _joined([self.model.inside_bound(few) for few in self.scaling.parts(rows)])
 
     def multiply_adds(self, rows: Rows) -> float:

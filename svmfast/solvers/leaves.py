@@ -84,7 +84,7 @@ class HeldLeaves(LocalLeaves):
         self._whole = whole
         self.sizes = np.bincount(copies.leaf, minlength=n_leaves)
         self._ends = np.cumsum(self.sizes)
-        order = by_leaf(copies)
+        order = np.lexsort((copies.row, copies.leaf))  # by leaf, and within a leaf by row
         self._row, self._weight = copies.row[order], copies.weight[order]
 
     def leaf(self, number: int) -> LeafRows:
@@ -94,11 +94,6 @@ class HeldLeaves(LocalLeaves):
         return LeafRows(
             whole.rows.take(row), whole.labels[row], whole.numbers[row], self._weight[own], number
         )
-
-
-def by_leaf(copies: Copies) -> IntArray:
-    """The order of copies by leaf, and within a leaf by row."""
-    return np.lexsort((copies.row, copies.leaf))
 
 
 def joined(parts: list[Copies], starts: list[int]) -> Copies:

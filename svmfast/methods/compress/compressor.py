@@ -276,7 +276,7 @@ class Compressor:
     def _best_start(self, start: Start, sizes: NDArray[np.int64]) -> ReducedSet:
         """The start, with the best metric of its rank."""
         rank = start.rank
-        metrics = [None] if rank is None else [metric.of_rank(rank) for metric in self._metrics]
+        metrics = [None] if rank is None else [Metric(one.map[:rank], one.center) for one in self._metrics]
         starts = dict(enumerate(self._start(start, sizes, metric) for metric in metrics))
         return starts[self._best(starts)]
 

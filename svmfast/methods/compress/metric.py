@@ -41,10 +41,6 @@ class Metric:
     #: (d,)
     center: FloatArray
 
-    def of_rank(self, rank: int) -> Metric:
-        """The first `rank` coordinates."""
-        return Metric(self.map[:rank], self.center)
-
     def __call__(self, rows: Any) -> Rows:
         """The mapped rows of a matrix, ``(n, r)``."""
         with one_blas_thread():

@@ -157,7 +157,8 @@ def _search_difference(
     while not passes(size):
         failed = size
         if size >= largest:
-            return _closest(tried)
+            closest = min((one for _, one in tried.values()), key=lambda one: one.choosing_difference)
+            return Found(None, _with_tries(closest, tried))
         size = min(2 * size, largest)
     while size > max(_SIZE_STEP * failed, failed + 1):
         middle = max(failed + 1, min(round((max(failed, 1) * size) ** 0.5), size - 1))
@@ -206,12 +207,6 @@ def _search_bytes(compressor: Compressor, limit: int, size_of: SizeOf, progress:
             break
     made, report = tried[fits]
     return Found(made, _with_tries(report, tried))
-
-
-def _closest(tried: dict[int, Made]) -> Found:
-    """No model, and the report of the closest one that was tried."""
-    closest = min((report for _, report in tried.values()), key=lambda report: report.choosing_difference)
-    return Found(None, _with_tries(closest, tried))
 
 
 def _with_tries(report: CompressReport, tried: dict[int, Made]) -> CompressReport:
