@@ -17,7 +17,7 @@ from svmfast.rows import FloatArray, Rows
 #: A kernel that LIBSVM does not have; models with it are never LIBSVM models.
 LAPLACIAN = "laplacian"
 #: The parameters of each kernel, in the order of LIBSVM's model files.
-_PARAMETERS = {
+PARAMETERS = {
     "linear": (),
     "polynomial": ("degree", "gamma", "coef0"),
     "rbf": ("gamma",),
@@ -50,7 +50,7 @@ class Kernel:
     @property
     def parameters(self) -> dict[str, float]:
         """The parameters that this kernel has, by name."""
-        return {name: getattr(self, name) for name in _PARAMETERS[self.kind]}
+        return {name: getattr(self, name) for name in PARAMETERS[self.kind]}
 
     def matrix(self, x: FloatArray, z: FloatArray) -> FloatArray:
         """Compute the kernel values of dense rows, K[i, j] = K(x_i, z_j), for solvers."""

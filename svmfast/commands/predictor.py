@@ -67,13 +67,8 @@ class Predictor:
 
     Raises
     ------
-    UnsupportedError
-        The model lacks probabilities, a bound or a certificate, or has a precomputed kernel; or `exact` is
-        not the model that `model` was made from.
-    OptionError
-        Two options exclude each other, or one needs another.
-    MemoryLimitError
-        A model would need more than `memory`.
+    UnsupportedError, OptionError, MemoryLimitError
+        As from :func:`svmfast.predict`.
     """
 
     def __init__(

@@ -22,18 +22,12 @@ from svmfast._core import TEXT_PADDING, SvmlightTokenizer, write_rows
 from svmfast.errors import ModelFormatError, UnsupportedError
 from svmfast.formats._model_text import ModelText
 from svmfast.formats._svmlight_errors import cut_out
+from svmfast.kernels import PARAMETERS
 from svmfast.models.expansion import KERNELS, Kernel, KernelExpansion
 from svmfast.models.head import DENSITY_MARKS, SVM_TYPES, Head
 from svmfast.models.memory import MEMORY, Allowance
 from svmfast.rows import FloatArray, Rows
 
-_PARAMETERS = {
-    "linear": (),
-    "polynomial": ("degree", "gamma", "coef0"),
-    "rbf": ("gamma",),
-    "sigmoid": ("gamma", "coef0"),
-    "precomputed": (),
-}
 _NAMES = {"svm_type": SVM_TYPES, "kernel_type": KERNELS}
 _INTEGERS = ("degree", "nr_class", "total_sv")
 _INTEGER_LISTS = ("label", "nr_sv")
@@ -181,7 +175,7 @@ class _Header(ModelText):
         values = self.values
         self._need("", "svm_type", "kernel_type", "nr_class", "total_sv", "rho")
         svm_type, kernel_type, k = values["svm_type"], values["kernel_type"], values["nr_class"]
-        self._need(f" where kernel_type is {kernel_type}", *_PARAMETERS[kernel_type])
+        self._need(f" where kernel_type is {kernel_type}", *PARAMETERS[kernel_type])
         if svm_type in ("c_svc", "nu_svc"):
             self._need(f" where svm_type is {svm_type}", "label", "nr_sv")
             for one, other in (("probA", "probB"), ("probB", "probA")):
@@ -253,11 +247,11 @@ def parse_libsvm_model(
     allowance.take(coef.nbytes + rows.indptr.nbytes + rows.indices.nbytes + rows.values.nbytes)
     warnings = _check_last_line(header, begin)
     # LIBSVM writes gamma 0 only if the data have no features at all.
-    if "gamma" in _PARAMETERS[kernel_type] and values["gamma"] == 0 and rows.nnz:
+    if "gamma" in PARAMETERS[kernel_type] and values["gamma"] == 0 and rows.nnz:
         raise header.fault(header.lines["gamma"], "gamma out of range", "a positive number", "0")
     label, nr_sv = (None if v is None else v.astype(np.int64) for v in map(values.get, ("label", "nr_sv")))
     head = Head(svm_type, label, values.get("probA"), values.get("probB"), values.get("prob_density_marks"))
-    kernel = Kernel(kernel_type, **{key: values[key] for key in _PARAMETERS[kernel_type]})
+    kernel = Kernel(kernel_type, **{key: values[key] for key in PARAMETERS[kernel_type]})
     return KernelExpansion(head, kernel, rows, coef, values["rho"], nr_sv), warnings
 
 
@@ -384,7 +378,7 @@ def libsvm_model_pieces(model: KernelExpansion) -> Iterator[bytes]:
         return [] if numbers is None else [key + "".join(f" {number:{form}}" for number in numbers)]
 
     lines = [f"svm_type {head.svm_type}", f"kernel_type {kernel.kind}"]
-    for key in _PARAMETERS[kernel.kind]:
+    for key in PARAMETERS[kernel.kind]:
         lines += listed(key, [getattr(kernel, key)], "d" if key == "degree" else ".17g")
     lines += [f"nr_class {head.n_classes}", f"total_sv {len(sv)}", *listed("rho", model.rho)]
     lines += listed("label", head.labels, "d") + listed("probA", head.prob_a) + listed("probB", head.prob_b)
