@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from functools import cache
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -17,7 +17,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.errors import ModelContentError, ModelFormatError, OptionError, UnsupportedError
+from svmfast.errors import ModelContentError, ModelFormatError, OptionError, SvmfastError, UnsupportedError
 from svmfast.foreign import foreign
 from svmfast.formats.libsvm_model import libsvm_model_bytes, parse_libsvm_model
 from svmfast.models.base import KINDS, PROVENANCE, Model, model_class
@@ -32,6 +32,9 @@ _VERSION = re.compile(rb"svmfast-model (\d{1,6})\.(\d{1,6})(?: (.*))?")
 _SIZE_AND_HASH = re.compile(rb"(\d{1,18}) (sha256:[0-9a-f]{64})")
 #: Memory of a byte of JSON as Python's objects.
 _JSON_BYTES = 32
+#: The types of values in JSON.
+_JSON_TYPES: dict[Any, str] = {int: "a whole number", str: "a string", bool: "true or false"}
+_JSON_TYPES |= {list: "a list", dict: "an object"}
 #: Errors about a model's parts; in a file they are errors of the file.
 _OF_PARTS = (ModelContentError, ModelFormatError, OptionError, UnsupportedError)
 
@@ -116,7 +119,7 @@ def _origin(given: Mapping[str, str]) -> dict[str, str]:
     for name, text in given.items():
         expect("provenance", name in PROVENANCE, "unknown name", " ".join(PROVENANCE), name)
         holds = isinstance(text, str) and text.isprintable()
-        expect(name, holds, "not storable", "one line of printable text", str(text))
+        _expect_of(name, holds, "not storable", "one line of printable text", text)
     return {name: given[name] for name in PROVENANCE if name in given}
 
 
@@ -179,10 +182,12 @@ class _Reader:
         self.hashes: dict[int, str] = {}
 
     def model(self) -> Model:
-        header = bytes(self.take("model", self.data.index(b"\n", self.pos) + 1 - self.pos, _JSON_BYTES))
+        end = self.data.find(b"\n", self.pos) + 1
+        expect("model", end > 0, "no line of JSON", "one after the first line")
+        header = bytes(self.take("model", end - self.pos, _JSON_BYTES))
         import json
 
-        tree = json.loads(header, object_pairs_hook=_every_name_once)
+        tree = json.loads(header, object_pairs_hook=_every_name_once, parse_int=_integer)
         found: Model = self.read("model", Model, tree)
         expect("model", self.pos == len(self.data), "bytes after the last array", "none")
         return found
@@ -197,29 +202,27 @@ class _Reader:
 
     def read(self, name: str, kind: Any, tree: Any) -> Any:
         """The value that `tree` describes."""
-        if numbers := _dtype(_of_dtype(kind, tree.get("dtype") if type(tree) is dict else None)):
-            return self._array(name, numbers, **tree)
-        if get_origin(kind) is Mapping:
-            return _origin(tree)
-        if get_origin(kind) is tuple:
-            expect(name, type(tree) is list, "not of the type list", "one", type(tree).__name__)
-            types = _element_types(kind, len(tree))
-            return tuple(self.read(name, one, part) for one, part in zip(types, tree, strict=True))
         if kind is float:
             expect(name, type(tree) in (int, float) and math.isfinite(tree), "not a finite number", "one")
             return float(tree)
-        if kind in (int, str, bool):
-            expect(name, type(tree) is kind, f"not of the type {kind.__name__}", "one", f"{tree}")
+        wanted = list if get_origin(kind) is tuple else kind if kind in _JSON_TYPES else dict
+        _expect_of(name, type(tree) is wanted, "of another type", _JSON_TYPES[wanted], tree)
+        if wanted is list:
+            types = _element_types(kind, len(tree))
+            expect(name, len(types) == len(tree), f"{len(tree)} elements", f"{len(types)}")
+            return tuple(self.read(name, one, part) for one, part in zip(types, tree, strict=True))
+        if wanted is not dict:
             return tree
-        expect(name, type(tree) is dict, "not an object", "one", type(tree).__name__)
-        return self._object(name, kind, dict(tree))
+        if numbers := _dtype(_of_dtype(kind, tree.get("dtype"))):
+            _check_parts(name, tree, ("dtype", "shape"))
+            return self._array(name, numbers, **tree)
+        return _origin(tree) if get_origin(kind) is Mapping else self._object(name, kind, dict(tree))
 
-    def _array(
-        self, name: str, wanted: np.dtype[Any], *, dtype: str, shape: list[int]
-    ) -> np.ndarray[Any, Any]:
-        expect(name, dtype == wanted.name, "an array of another type", wanted.name, f"{dtype}")
-        whole = len(shape) <= 3 and all(type(one) is int and 0 <= one < 2**31 for one in shape)
-        expect(name, whole, "not a shape", "whole numbers", f"{shape}")
+    def _array(self, name: str, wanted: np.dtype[Any], dtype: Any, shape: list[int]) -> np.ndarray[Any, Any]:
+        _expect_of(name, dtype == wanted.name, "an array of another type", wanted.name, dtype)
+        sizes = shape if type(shape) is list and len(shape) <= 3 else [None]
+        whole = all(type(one) is int and 0 <= one < 2**31 for one in sizes)
+        _expect_of(name, whole, "not a shape", "whole numbers", shape)
         stored = self.take(name, math.prod(shape) * wanted.itemsize)
         numbers = np.frombuffer(stored, wanted.newbyteorder("<")).reshape(shape).astype(wanted)
         expect(name, bool(np.isfinite(numbers).all()), "nan or inf among the numbers", "finite numbers")
@@ -227,16 +230,26 @@ class _Reader:
 
     def _object(self, name: str, kind: Any, tree: dict[str, Any]) -> Any:
         if issubclass(kind, Model):
+            _check_parts(name, tree, ("kind",), tree)
             word = tree.pop("kind")
-            if word == KernelExpansion.kind:
-                return self._expansion(name, **tree)
-            expect(name, word in KINDS, "unknown kind of model", " or ".join(KINDS), f"{word}")
-            base, kind = kind, model_class(word)
-            expect(name, issubclass(kind, base), f"a model of kind {word}", f"{base.__name__}")
+            known = [KernelExpansion.kind, *KINDS]
+            _expect_of(name, word in known, "unknown kind of model", " or ".join(known), word)
+            base, kind = kind, KernelExpansion if word == known[0] else model_class(word)
+            expect(name, issubclass(kind, base), f"a model of kind {word}", getattr(base, "kind", "another"))
+            if kind is KernelExpansion:
+                _check_parts(name, tree, ("bytes",))
+                return self._expansion(name, tree["bytes"])
         kinds = _stored(kind)
-        unknown = next((one for one in tree if one not in kinds), None)
-        expect(name, unknown is None, "an unknown part", "none", unknown)
-        made = kind(**{one: self.read(one, kinds[one], part) for one, part in tree.items()})
+        needed = (one.name for one in fields(kind) if one.default is MISSING is one.default_factory)
+        _check_parts(name, tree, [one for one in needed if one in kinds], kinds)
+        parts = {one: self.read(one, kinds[one], part) for one, part in tree.items()}
+        try:
+            made = kind(**parts)
+        except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
+            if isinstance(error, SvmfastError):  # an OptionError may be a ValueError
+                raise
+            what = "the shapes or values of its parts do not fit each other"
+            raise ModelContentError(name, what, "those that svmfast writes") from error
         if isinstance(made, Model):
             exact, source = made.embedded_exact, made.provenance.get("source")
             what = "the exact model inside is not the one that 'source' names: their hashes differ"
@@ -244,11 +257,34 @@ class _Reader:
             expect("source", holds, what, "the model that was converted")
         return made
 
-    def _expansion(self, name: str, *, bytes: int) -> KernelExpansion:
-        text = self.take(name, self.read(name, int, bytes)).tobytes()
+    def _expansion(self, name: str, size: Any) -> KernelExpansion:
+        text = self.take(name, self.read(name, int, size)).tobytes()
         model, _ = parse_libsvm_model(text, self.path, self.allowance)
         self.hashes[id(model)] = hash_of([text])
         return model
+
+
+def _check_parts(
+    name: str, tree: Mapping[str, Any], needed: Iterable[str], known: Iterable[str] = ()
+) -> None:
+    """Check the names in an object: all that are needed, and others only if they are known."""
+    missing = next((one for one in needed if one not in tree), None)
+    expect(name, missing is None, "a part is missing", f"'{missing}'")
+    unknown = next((one for one in tree if one not in (*needed, *known)), None)
+    expect(name, unknown is None, "an unknown part", "none", unknown)
+
+
+def _expect_of(name: str, holds: bool, what: str, expected: str, value: Any) -> None:
+    """Raise ModelContentError unless a condition on a value of JSON holds."""
+    if not holds:
+        import json
+
+        raise ModelContentError(name, what, expected, value if type(value) is str else json.dumps(value))
+
+
+def _integer(text: str) -> int | float:
+    """An integer; one larger than any in a model as a float."""
+    return int(text) if len(text) < 20 else float(text)
 
 
 def _every_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

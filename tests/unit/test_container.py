@@ -91,7 +91,7 @@ def test_parts_that_are_no_model(model, part, value, message):
 def test_only_a_model_of_libsvm_is_embedded():
     for exact, message in (
         (b"svm_type One_class\n", "<bytes>:1: unknown svm_type ('One_class')"),
-        (unpacked(TEXT), "embedded_exact: a model of kind polynomial; expected Kernel"),
+        (unpacked(TEXT), "embedded_exact: a model of kind polynomial; expected libsvm"),
     ):
         with pytest.raises(ModelFormatError, match=re.escape(f"<bytes>: not a valid model ({message}")):
             open_model(packed({**unpacked(TEXT), "embedded_exact": exact}))
