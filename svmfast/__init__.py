@@ -25,7 +25,7 @@ _PUBLIC = {
     "BoundCheck": "svmfast.evaluation.bound_check",
     "Comparison": "svmfast.evaluation.comparison",
     "Dataset": "svmfast.formats.svmlight",
-    "Export": "svmfast.commands.export_report",
+    "Export": "svmfast.commands.exported",
     "Predictor": "svmfast.commands.predictor",
     "Reading": "svmfast.options",
     "Result": "svmfast.commands.run",

@@ -26,7 +26,7 @@ from svmfast.threads import thread_count
 from svmfast.values import Bytes, Choice, InputFile, OnOff, OutputFile, RowsFile, Text, Whole
 
 if TYPE_CHECKING:
-    from svmfast.commands.export_report import Export
+    from svmfast.commands.exported import Export
 
 #: A valid prefix.
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -218,7 +218,7 @@ def run(
     **options: Any,
 ) -> None:
     """Write the exported file, and print its figures."""
-    from svmfast.commands.export_report import language_for
+    from svmfast.commands.exported import language_for
 
     language = language_for(output, to)
     if arduino is not None and language != "c":
@@ -232,5 +232,5 @@ COMMAND = Verb(
     description=__doc__,
     takes=(Files, ExportOptions),
     run=run,
-    reports=("svmfast.commands.export_report:ExportReport",),
+    reports=("svmfast.commands.exported:ExportReport",),
 )

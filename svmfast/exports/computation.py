@@ -23,8 +23,7 @@ from svmfast.models.expansion import VectorModel
 from svmfast.models.head import Head
 from svmfast.models.mapped import MappedModel
 from svmfast.models.polynomial import PolynomialModel
-from svmfast.models.pseudo import PseudoLandmarks
-from svmfast.models.routed import RoutedModel
+from svmfast.models.routed import PseudoLandmarks, RoutedModel
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling
 from svmfast.routing import flat_tree

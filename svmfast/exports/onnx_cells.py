@@ -12,7 +12,7 @@ from svmfast.exports.computation import Computation, KernelSums, degrees, starts
 from svmfast.exports.onnx_graph import LEAST_OPSET, Graph, Value
 from svmfast.kernels import pairwise_coefficients
 from svmfast.models.polynomial import PolynomialModel
-from svmfast.models.pseudo import PseudoLandmarks
+from svmfast.models.routed import PseudoLandmarks
 from svmfast.monomials import by_degree
 
 

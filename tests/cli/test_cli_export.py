@@ -17,7 +17,7 @@ from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 
 import svmfast as package
-from svmfast.commands.export_report import language_for
+from svmfast.commands.exported import language_for
 from svmfast.errors import ModelFormatError
 from svmfast.formats.model_files import load_model
 from svmfast.importers.files import model_of_file

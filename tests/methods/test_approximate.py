@@ -12,7 +12,7 @@ from read_fixtures import rows as read_rows
 
 from svmfast.errors import MemoryLimitError, NegativeAnswerError, UnsupportedError
 from svmfast.methods.approximate import ladder
-from svmfast.methods.approximate.row_parts import OF_VECTORS, divided
+from svmfast.methods.approximate.measuring import OF_VECTORS, divided
 from svmfast.methods.common.equal_rows import row_keys
 from svmfast.models.expansion import Kernel, KernelExpansion
 from svmfast.models.head import Head

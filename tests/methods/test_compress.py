@@ -144,7 +144,7 @@ def test_values_of_median_size_have_half_the_weight_of_those_on_the_boundary():
     ("name", "data", "count"), [("digits_nu_rbf", "digits", 20), ("photos_c_rbf", "photos", 12)]
 )
 def test_a_sample_of_the_vectors_suffices(name, data, count, monkeypatch):
-    monkeypatch.setattr("svmfast.methods.compress.sizes.LEAST_DRAWN", 150)
+    monkeypatch.setattr("svmfast.methods.compress.data_split.LEAST_DRAWN", 150)
     monkeypatch.setattr("svmfast.methods.common.row_sample.LEAST_OF_CLASS", 25)
     before, given, (test, _) = exact(name), rows(f"{data}.train")[0], rows(f"{data}.test")
     compressor, other = (

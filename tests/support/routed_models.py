@@ -3,8 +3,7 @@
 import numpy as np
 
 from svmfast.models.head import Head
-from svmfast.models.pseudo import PseudoLandmarks
-from svmfast.models.routed import RoutedModel
+from svmfast.models.routed import PseudoLandmarks, RoutedModel
 from svmfast.routing import flat_tree
 from svmfast.rows import Rows
 

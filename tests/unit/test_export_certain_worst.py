@@ -19,7 +19,7 @@ from certain_conversions import CASES, PRECISIONS, made
 from fifty_digits import exactly, mpf
 from nightly import nightly_but
 
-from svmfast.commands.export_report import Export
+from svmfast.commands.exported import Export
 from svmfast.exports.accuracy import Settings
 from svmfast.exports.c import write
 from svmfast.exports.certain import bound_of

@@ -14,7 +14,7 @@ from program import model
 from random_models import exact_sums, random_model
 
 import svmfast
-from svmfast.commands.fixed_ranges import ranges_of
+from svmfast.commands.exported import ranges_of
 from svmfast.exports.computation import computation_of
 from svmfast.exports.fixed import EXP_ERROR, powers
 from svmfast.exports.fixed_bound import thresholds

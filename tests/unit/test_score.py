@@ -10,9 +10,9 @@ from sklearn import metrics
 
 from svmfast.class_scores import MAX_CLASSES, ClassCounts
 from svmfast.evaluation.loss import NOTHING, Estimate, loss, no_loss
-from svmfast.evaluation.skill import better_than_chance
 from svmfast.formats.model_files import load_model
 from svmfast.formats.svmlight import read_svmlight
+from svmfast.frontiers.comparing import better_than_chance
 from svmfast.methods.common.cross_validation import fold_numbers
 from svmfast.methods.common.equal_rows import Counted, frequent_groups, quantiles, row_keys, rows_aside
 from svmfast.methods.compress import CompressOptions

@@ -127,7 +127,7 @@ METHOD = Method(
     embeds="embed_exact",
     color="#0072B2",
     reports=(
-        "svmfast.methods.approximate.report:ApproximationReport",
-        "svmfast.methods.approximate.report:NoExpansion",
+        "svmfast.methods.approximate.run:ApproximationReport",
+        "svmfast.methods.approximate.run:NoExpansion",
     ),
 )

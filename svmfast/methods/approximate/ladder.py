@@ -18,8 +18,7 @@ import numpy as np
 from svmfast.errors import NegativeAnswerError
 from svmfast.methods.approximate import ApproximateOptions
 from svmfast.methods.approximate.expander import Expander, better_center
-from svmfast.methods.approximate.measuring import measure
-from svmfast.methods.approximate.row_parts import Divided
+from svmfast.methods.approximate.measuring import Divided, measure
 from svmfast.methods.method import Setting
 from svmfast.models.polynomial import PolynomialModel
 from svmfast.monomials import coefficient_count

@@ -68,5 +68,5 @@ METHOD = Method(
     options=CascadeOptions,
     run="svmfast.methods.cascade.run:run",
     color="#000000",
-    reports=("svmfast.methods.cascade.report:CascadeReport",),
+    reports=("svmfast.methods.cascade.join:CascadeReport",),
 )

@@ -22,10 +22,14 @@ from svmfast.methods.common.row_sample import RowSample
 from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.data_split import (
     ENOUGH_ROWS,
+    RANKS,
+    bytes_each,
     class_sizes,
     gather,
+    map_bytes,
     scale_of,
     target,
+    vectors_for,
 )
 from svmfast.methods.compress.landmark_start import lars_bytes, start_vectors
 from svmfast.methods.compress.made_model import Compressed, as_model, collapsed, rounded, with_head
@@ -47,7 +51,6 @@ from svmfast.methods.compress.reduced_set import (
 )
 from svmfast.methods.compress.report import CompressReport, compared, coordinates
 from svmfast.methods.compress.score_fit import solve_scores
-from svmfast.methods.compress.sizes import RANKS, bytes_each, map_bytes, vectors_for
 from svmfast.models.expansion import KernelExpansion
 from svmfast.progress import Progress, silent
 from svmfast.rows import FloatArray, Rows

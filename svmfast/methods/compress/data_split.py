@@ -3,8 +3,8 @@
 Rows are drawn by what they hold: copies of a row are in one part, and count as often as they occur. Rows that
 are frequent are fitted, and count in every comparison (:class:`svmfast.methods.common.equal_rows.Counted`).
 
-Only a sample of the support vectors of a large model takes part. Then the number of exact values does not
-grow with the model.
+Only a sample of the support vectors of a large model takes part, of a size that depends on the bytes that the
+compressed model is estimated to take. Then the number of exact values does not grow with the model.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from svmfast.methods.common.equal_rows import Counted, frequent_groups, groups_of, row_keys
 from svmfast.methods.common.row_sample import drawn_by_class
+from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.reduced_set import Target
 from svmfast.models.expansion import KernelExpansion
 from svmfast.rows import FloatArray, Rows
@@ -193,3 +194,35 @@ def target(model: KernelExpansion, split: DataSplit, part: Answered, scale: floa
         ratio = values / scale
         weight = weight / (1 + ratio * ratio)
     return Target(model.kernel, part.rows, split.width, part.winner, values, weight, threads=threads)
+
+
+#: Ranks of metrics that ``auto`` tries.
+RANKS = (8, 16, 24, 32)
+
+
+def bytes_each(options: CompressOptions, width: int, functions: int, scores: bool = False) -> int:
+    """Estimate the bytes of a vector of a model of pairs with so many `functions`, or of scores.
+
+    They are 4 a number in C, in text 13 for a value and 20 for a coefficient, 12 and 8 in files of scores.
+    """
+    if options.max_flash:
+        return 4 * (width + functions + scores)
+    return 12 * width + 8 * (functions + 2) if scores else 13 * width + 20 * functions
+
+
+def map_bytes(options: CompressOptions, width: int, rank: int | None) -> int:
+    """The bytes of a map of `width` columns, its center and, in a file, the numbers of its columns."""
+    return 0 if rank is None else 4 * width * (rank + (1 if options.max_flash else 3))
+
+
+def vectors_for(model: KernelExpansion, options: CompressOptions, *, from_data: bool) -> int:
+    """How many support vectors of `model` are enough for the size that the options ask for."""
+    n = len(model.sv)
+    if model.kernel.kind == "linear" or options.max_diff is not None:
+        return n  # a linear kernel needs the sums of all; the search may need up to half of the vectors
+    size = options.sv or round((options.ratio or 0) * n)
+    if limit := options.max_bytes or options.max_flash:
+        rank = min(RANKS) if options.metric == "auto" else options.metric
+        width = min(model.n_features, rank) if isinstance(rank, int) else model.n_features
+        size = limit // bytes_each(options, width, len(model.sv_coef))
+    return max(LEAST_DRAWN if from_data else ENOUGH_ROWS, DRAWN_FOR_EACH * size)

@@ -15,10 +15,10 @@ from svmfast.methods.candidates import Candidate, CandidateRequest, NotTried
 from svmfast.methods.common.error_statement import ErrorStatement
 from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.compressor import Compressor
+from svmfast.methods.compress.data_split import bytes_each, map_bytes
 from svmfast.methods.compress.made_model import Compressed
 from svmfast.methods.compress.metric import has_metric
 from svmfast.methods.compress.report import CompressReport, coordinates
-from svmfast.methods.compress.sizes import bytes_each, map_bytes
 from svmfast.methods.method import Inputs, Outcome, Setting
 from svmfast.models.base import Model
 from svmfast.models.expansion import KernelExpansion

@@ -185,7 +185,7 @@ METHOD = Method(
     run="svmfast.methods.dcpred.fit:run",
     candidates="svmfast.methods.dcpred.fit:candidates",
     reports=(
-        "svmfast.methods.dcpred.report:DcpredReport",
+        "svmfast.methods.dcpred.fit:DcpredReport",
         "svmfast.methods.common.cross_validation:GridScores",
     ),
     color="#E69F00",

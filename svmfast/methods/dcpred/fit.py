@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from svmfast.errors import MemoryLimitError, OptionError, UnsupportedError
+from svmfast.figures import figure
 from svmfast.methods.candidates import Candidate, CandidateRequest, NotTried
 from svmfast.methods.common.cross_validation import (
     CrossValidation,
@@ -24,13 +25,17 @@ from svmfast.methods.common.cross_validation import (
     checked_labels,
     cross_validate,
 )
-from svmfast.methods.common.equal_rows import row_keys, rows_aside
-from svmfast.methods.common.error_statement import TRAINED_ON, probabilities_after
-from svmfast.methods.common.landmarks import outcome, widths_to_try
+from svmfast.methods.common.equal_rows import Aside, row_keys, rows_aside
+from svmfast.methods.common.error_statement import (
+    TRAINED_ON,
+    ErrorStatement,
+    probabilities_after,
+    probability_lines,
+)
+from svmfast.methods.common.landmarks import LandmarkReport, outcome, widths_to_try
 from svmfast.methods.common.problem import MOST_SCORED, Problem
 from svmfast.methods.common.row_sample import drawn_by_class
 from svmfast.methods.dcpred import DcpredOptions
-from svmfast.methods.dcpred.report import DcpredReport, held_out
 from svmfast.methods.dcpred.tree import affordable_landmarks, kmeans_tree, train_tree
 from svmfast.methods.method import ALONE, Inputs, Outcome, Setting
 from svmfast.models.base import Model
@@ -42,6 +47,61 @@ from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.arithmetic import provenance
 from svmfast.solvers.kernel_clusters import load_kmeans
 from svmfast.threads import one_blas_thread
+
+#: Describes the targets, after the score on the training rows.
+_FITTED = {
+    "values": ", fitted to the exact decision values",
+    "labels": ", fitted to the exact labels",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DcpredReport(LandmarkReport):
+    """The report of a training run; the task of a conversion is ``values`` or ``labels``."""
+
+    leaf_rows: tuple[int, int] = figure("Rows of the smallest and the largest leaf.")
+    pseudo_landmarks: int = figure("Pseudo landmarks of the model, in all leaves together.")
+    pseudo: str = figure("Their kind.")
+    leaf_gammas: tuple[float, float] = figure("Smallest and largest gamma of a leaf, after the optimization.")
+    held_out: ErrorStatement | None = figure(
+        "Of a conversion: differences from the exact model on held-out rows; null if there are none.",
+        default=None,
+    )
+    probabilities: str = figure(
+        "What became of the exact model's probabilities: none (it had none), kept, or dropped.",
+        default="none",
+    )
+
+    def lines(self) -> list[str]:
+        low, high = self.leaf_rows
+        narrow, wide = self.leaf_gammas
+        return self.text(
+            data=f"; {self.clusters} clusters of {low:,} to {high:,} rows",
+            kernel=f"rbf, gamma {self.gamma:.6g} (leaves {narrow:.4g} to {wide:.4g})",
+            fitted=_FITTED.get(self.task, ""),
+            held=[*(self.held_out.lines() if self.held_out else ()), *probability_lines(self.probabilities)],
+            pseudo=f", {self.pseudo_landmarks:,} {self.pseudo} pseudo" if self.pseudo_landmarks else "",
+        )
+
+
+def held_out(
+    exact: Model, model: Model, rows: Rows, aside: Aside, *, values_fitted: bool, threads: int
+) -> ErrorStatement | None:
+    """Compare two models on the rows that are held out, and on the frequent rows; None if there are none.
+
+    `values_fitted`: `model` was fitted to the decision values of `exact`, so that these can be compared.
+    """
+    if not len(aside.rows):
+        return None
+    compared = rows.take(aside.rows)
+    return ErrorStatement.of(
+        (exact.head, model.head),
+        (exact.decision_values(compared, threads=threads), model.decision_values(compared, threads=threads)),
+        aside.counted,
+        rows=len(aside.held),
+        values_fitted=values_fitted,
+    )
+
 
 Fitted = tuple[RoutedModel, DcpredReport]
 

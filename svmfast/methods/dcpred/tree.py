@@ -12,8 +12,7 @@ from svmfast.methods.dcpred import DcpredOptions
 from svmfast.methods.dcpred.leaf import CellExpansion, LeafRows, train_leaf
 from svmfast.methods.method import Setting
 from svmfast.models.head import Head
-from svmfast.models.pseudo import PseudoLandmarks
-from svmfast.models.routed import RoutedModel, centers_on_the_way
+from svmfast.models.routed import PseudoLandmarks, RoutedModel, centers_on_the_way
 from svmfast.progress import counting
 from svmfast.rows import FloatArray, IntArray, Rows
 from svmfast.solvers.center_tree import CenterTree, grown
