@@ -38,4 +38,4 @@ def reason(error: BaseException) -> str:
     """The first sentence of an exception's message, whose parts pyarrow gives in reverse order."""
     parts = error.args[::-1] if all(isinstance(one, str) for one in error.args) else [str(error)]
     text = " ".join(": ".join(parts).split()).split(". ")[0][:_MOST].rstrip(". ")
-    return f"{text} is missing" if isinstance(error, KeyError) and text else text
+    return f"'{text}' is missing" if isinstance(error, KeyError) and text else text
