@@ -24,7 +24,7 @@ from svmfast.exports.c_values import EXPANSIONS, POLYNOMIAL, SUMS, VALUES, value
 from svmfast.exports.certain import Bound, bound_of
 from svmfast.exports.computation import Computation, KernelSums, computation_of
 from svmfast.exports.fixed import Fixed
-from svmfast.exports.fixed_bound import thresholds
+from svmfast.exports.fixed_plan import thresholds
 from svmfast.exports.reference import evaluate as evaluate
 from svmfast.models.base import Model
 from svmfast.models.polynomial import PolynomialModel

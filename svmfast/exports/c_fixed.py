@@ -14,7 +14,7 @@ from svmfast.exports.c_text import Tables, Words
 from svmfast.exports.c_values import TERMS, class_words
 from svmfast.exports.computation import KernelSums
 from svmfast.exports.fixed import EXP, Fixed
-from svmfast.exports.fixed_bound import Thresholds
+from svmfast.exports.fixed_plan import Thresholds
 
 #: A loop in assembler for AVR, whose library takes longer for a product than this for a term.
 _STEPS = (

@@ -14,11 +14,10 @@ from svmfast.frontiers.child import Failed, OutOfTime, make
 from svmfast.frontiers.choice import choose, contenders, pareto
 from svmfast.frontiers.folder import MadeRecord, file_hash
 from svmfast.frontiers.measured import MeasuredModels
-from svmfast.frontiers.plan import CandidateCommand, Missing, plan
+from svmfast.frontiers.plan import CandidateCommand, Missing, Schedule, plan
 from svmfast.frontiers.racing import LEAST_TIMING, MOST_TIMING, Racing, timed_rows
 from svmfast.frontiers.report import Frontier
 from svmfast.frontiers.request import RunRequest
-from svmfast.frontiers.schedule import Schedule
 from svmfast.methods.candidates import CandidateRequest
 from svmfast.models.answer import answer
 from svmfast.models.base import Model

@@ -17,8 +17,7 @@ from svmfast.errors import OptionError
 from svmfast.formats.model_files import load_model
 from svmfast.frontiers.child import Failed, make
 from svmfast.frontiers.folder import MadeRecord, RunFolder
-from svmfast.frontiers.plan import CandidateCommand, plan, tried_methods
-from svmfast.frontiers.schedule import Schedule
+from svmfast.frontiers.plan import CandidateCommand, Schedule, plan, tried_methods
 from svmfast.methods.candidates import CandidateRequest
 
 

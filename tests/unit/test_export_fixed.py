@@ -17,8 +17,7 @@ import svmfast
 from svmfast.commands.exported import ranges_of
 from svmfast.exports.computation import computation_of
 from svmfast.exports.fixed import EXP_ERROR, powers
-from svmfast.exports.fixed_bound import thresholds
-from svmfast.exports.fixed_plan import LARGEST, moved, planned
+from svmfast.exports.fixed_plan import LARGEST, moved, planned, thresholds
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling
 from svmfast.monomials import coefficient_count, monomials

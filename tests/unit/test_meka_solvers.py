@@ -21,8 +21,7 @@ from svmfast.methods.meka.error import relative_error, sample_rows
 from svmfast.methods.meka.solve import meka_ridge, positive_spectrum
 from svmfast.routing import Router
 from svmfast.rows import Rows
-from svmfast.solvers.k_means import k_means
-from svmfast.solvers.kernel_clusters import kmeans_centers, partition
+from svmfast.solvers.kernel_clusters import k_means, kmeans_centers, partition
 from svmfast.solvers.nystrom import kernel_features
 from svmfast.solvers.squared_hinge import solve_squared_hinge
 

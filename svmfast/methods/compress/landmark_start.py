@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from svmfast.kernels import Kernel
 from svmfast.rows import FloatArray, Rows
-from svmfast.solvers.k_means import k_means
+from svmfast.solvers.kernel_clusters import k_means
 from svmfast.threads import one_blas_thread
 
 IntArray = NDArray[np.int64]

@@ -28,7 +28,7 @@ from svmfast.methods.common.problem import class_weights_of
 from svmfast.methods.dcpred import DcpredOptions
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.rows import FloatArray, IntArray, Rows
-from svmfast.solvers.k_means import k_means
+from svmfast.solvers.kernel_clusters import k_means
 from svmfast.solvers.nystrom import EIGENVALUE_CUTOFF
 from svmfast.solvers.squared_hinge import solve_squared_hinge
 
