@@ -128,13 +128,19 @@ def map_with_threads(work: Callable[[T, int], R], items: Iterable[T], threads: i
     return [work(task, threads) for task in tasks]
 
 
-def interruptible(call: Callable[[], R]) -> R:
+def interruptible(call: Callable[[], R], discard: Callable[[R], object] | None = None) -> R:
     """Run a library's call that cannot be stopped, but let an interrupt take effect at once.
 
     Python runs signal handlers in the main thread, between two bytecode instructions; so the call is run in
-    another thread, in which it then continues.
+    another thread, in which it then continues. With `discard` it is waited for, and its result is discarded.
     """
-    return _awaited(_started(call))
+    future = _started(call)
+    try:
+        return _awaited(future)
+    except KeyboardInterrupt:
+        if discard is not None:
+            discard(_awaited(future))
+        raise
 
 
 def prefetch(items: Iterable[T]) -> Iterator[T]:

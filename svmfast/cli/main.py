@@ -143,6 +143,8 @@ def console() -> NoReturn:
     # By default NumPy only warns about overflow and invalid values; no answer may depend on such a result.
     warnings.filterwarnings("error", _OUT_OF_RANGE, RuntimeWarning)
     status = run()
+    if (processes := sys.modules.get("multiprocessing.util")) is not None:
+        processes._run_finalizers(0)  # of semaphores: multiprocessing would report those that are left
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
     with contextlib.suppress(OSError, ValueError):

@@ -24,6 +24,7 @@ class ProgressBar:
     def __init__(self, bars: Bars | None = None, *, single: bool = False) -> None:
         self._bars, self._single = bars, single
         self._tasks: dict[str, TaskID] = {}
+        self._done: dict[str, float] = {}
         self._endless: str | None = None
 
     def __call__(self, done: float, total: float | None, what: str) -> None:
@@ -36,6 +37,9 @@ class ProgressBar:
         self._endless = name if total is None else None
         if name not in self._tasks:
             self._tasks[name] = self._bars.add_task(what, total=total)
+        if done < self._done.get(name, 0) and not self._single:  # a step that begins again
+            self._bars.reset(self._tasks[name], total=total)
+        self._done[name] = done
         self._bars.update(self._tasks[name], description=what, completed=done, total=total)
 
     def line(self, text: str) -> None:

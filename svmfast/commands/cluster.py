@@ -16,16 +16,21 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
+from multiprocessing import resource_tracker
+from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
 from svmfast import __version__
 from svmfast.errors import InputError, MissingPackageError, OptionError, SvmfastError, WriteError
-from svmfast.threads import thread_count
+from svmfast.threads import interruptible, thread_count
 from svmfast.values import is_uri
 
 #: Number of retries of a call whose worker fails, and seconds to wait for a scheduler and workers.
 RETRIES, PATIENCE = 2, 30
+#: Priority of calls that are run before others.
+_SOON = 1 << 40
 #: Calls for each thread of the workers that may have ended before an earlier one, whose result is awaited.
 AHEAD = 16
 _LOCAL = "local:"
@@ -34,7 +39,6 @@ _LOCAL_CONFIG = {
     "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 32 << 20,
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 64 << 20,
     "distributed.worker.profile.enabled": False,
-    "distributed.worker.preload": [__name__],  # calls dask_setup
 }
 #: Rows that a worker holds are in files already, and would be read again where a call is moved to.
 _HOLDING = {
@@ -74,22 +78,24 @@ def connected(
             except ValueError:
                 raise OptionError("there is no Dask client; start one, or give `dask`") from None
         elif local:
-            cluster = _local_cluster(package, int(address.removeprefix(_LOCAL)), holds_rows)
+            folder = stack.enter_context(TemporaryDirectory(prefix="svmfast-", ignore_cleanup_errors=True))
+            cluster = _local_cluster(package, int(address.removeprefix(_LOCAL)), holds_rows, folder)
             client = stack.enter_context(package.Client(stack.enter_context(cluster)))
         else:
             try:
                 client = stack.enter_context(package.Client(address, timeout=PATIENCE))
                 client.wait_for_workers(1, timeout=PATIENCE)
-            except (OSError, ValueError) as error:
-                raise SvmfastError(f"no scheduler with workers at '{address}': {error}") from error
+            except (OSError, ValueError, MemoryError) as error:
+                what = "the answer is not Dask's" if isinstance(error, MemoryError) else error
+                raise SvmfastError(f"no scheduler with workers at '{address}': {what}") from error
         try:
             yield Workers(client, lost, local=local)
         except (package.comm.CommClosedError, package.core.RPCClosed) as error:
             raise SvmfastError(lost) from error
 
 
-def _local_cluster(package: Any, n_workers: int, holds_rows: bool) -> Any:
-    """Start workers on this machine; SvmfastError: they cannot be started."""
+def _local_cluster(package: Any, n_workers: int, holds_rows: bool, folder: str) -> Any:
+    """Start workers on this machine, with files in a folder; SvmfastError: they cannot be started."""
     import dask
 
     if getattr(multiprocessing.current_process(), "_inheriting", False):
@@ -97,15 +103,25 @@ def _local_cluster(package: Any, n_workers: int, holds_rows: bool) -> Any:
             "each worker of `dask` runs the main script once more; expected the call under "
             "if __name__ == '__main__':"
         )
-    with dask.config.set(_LOCAL_CONFIG | (_HOLDING if holds_rows else {})):
+    how: dict[str, Any] = {
+        "n_workers": thread_count(n_workers),
+        "threads_per_worker": 1,  # so that workers do not compete for cores
+        "dashboard_address": "127.0.0.1:0",  # any free port; the usual one may be in use
+        "scheduler_kwargs": {"dashboard": False},
+        "silence_logs": 50,
+        "local_directory": folder,  # also of workers that take the place of others
+    }
+    settings = _LOCAL_CONFIG | (_HOLDING if holds_rows else {}) | {"temporary-directory": folder}
+
+    def start() -> Any:
+        # Workers inherit the mask of this thread: interrupts are for the process that starts them.
+        resource_tracker.ensure_running()  # unblocks interrupts, if it is the first
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        return package.LocalCluster(**how)
+
+    with dask.config.set(settings):
         try:
-            return package.LocalCluster(
-                n_workers=thread_count(n_workers),
-                threads_per_worker=1,  # so that workers do not compete for cores
-                dashboard_address="127.0.0.1:0",  # any free port; the usual one may be in use
-                scheduler_kwargs={"dashboard": False},
-                silence_logs=50,
-            )
+            return interruptible(start, lambda cluster: cluster.close())
         except (RuntimeError, OSError) as error:
             raise SvmfastError(f"workers of `dask` cannot be started: {error}") from error
 
@@ -123,6 +139,7 @@ class Workers:
 
     def __init__(self, client: Any, lost: str, *, local: bool) -> None:
         self.client, self._lost, self._local = client, lost, local
+        self._numbers = count()
 
     def path(self, path: str) -> str:
         """A path for workers; unlike ``os.path.abspath``, the same file where ``..`` follows a link."""
@@ -135,13 +152,17 @@ class Workers:
             warnings.simplefilter("ignore", UserWarning)  # it is large
             return self.client.submit(copy.copy, value, pure=False)
 
-    def submit(self, work: Callable[..., Any], *given: Any, at: Sequence[str] = ()) -> Any:
+    def submit(
+        self, work: Callable[..., Any], *given: Any, at: Sequence[str] = (), soon: bool = False
+    ) -> Any:
         """Start a call; what is returned stands for the result in the arguments of others.
 
-        It is run by one of the workers `at` these addresses, unless they are lost.
+        It is run by one of the workers `at` these addresses, unless they are lost. Calls are run in their
+        order, those that are wanted `soon` before others.
         """
         # Dask learns from the names of keys how long calls take.
         how: dict[str, Any] = {"key": f"{work.__name__.strip('_')}-{uuid4().hex}", "retries": RETRIES}
+        how["priority"] = soon * _SOON - next(self._numbers)  # Dask begins with the last ones
         if at:
             how |= {"workers": list(at), "allow_other_workers": True}
         return self.client.submit(_call, __version__, work, *given, **how)
@@ -155,6 +176,10 @@ class Workers:
             [call(__version__, work, *given) for given in partitions], retries=RETRIES
         )
         return found
+
+    def threads(self) -> list[str]:
+        """The address of its worker for each thread of the workers."""
+        return [place for place, n in self.client.nthreads().items() for _ in range(n)]
 
     def holders(self, calls: Sequence[Any]) -> list[Sequence[str]]:
         """The addresses of the workers that hold the result of each call."""
@@ -177,7 +202,7 @@ class Workers:
 
         They are started, as `calls` yields them, while results are taken, so that few are waiting.
         """
-        most = AHEAD * max(1, sum(self.client.nthreads().values()))
+        most = AHEAD * max(1, len(self.threads()))
         started: deque[Any] = deque()
         for call in calls:
             started.append(call)
@@ -221,11 +246,6 @@ def _call(version: str, work: Callable[..., Any], *given: Any) -> Any:
         return work(*given)
     except SvmfastError as error:
         return _Failure(error, platform.node())
-
-
-def dask_setup(_worker: Any) -> None:
-    """In a worker that was started here: leave the terminal's interrupts to the process that started it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def check_wanted() -> None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from _thread import allocate_lock
 from collections.abc import Callable, Iterator, Sequence
+from itertools import cycle, pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 
-from svmfast.commands.cluster import Workers
+from svmfast.commands.cluster import Workers, check_wanted
 from svmfast.commands.cluster_blocks import PartBlocks, part_blocks
 from svmfast.formats.leaf_file import LeafFile
 from svmfast.rows import IntArray, Rows
@@ -22,8 +23,8 @@ from svmfast.threads import one_blas_thread
 A = TypeVar("A")
 R = TypeVar("R")
 
-#: Bytes of the copies of leaves that are taken by one call, unless a leaf has more.
-_TAKEN = 16 << 20
+#: Bytes of the copies of leaves that are taken by one call, unless a leaf has more, and least calls a thread.
+_TAKEN, _CALLS = 16 << 20, 4
 #: Bytes of rows that are collected before they are written to the temporary file of a part.
 _COLLECTED = 8 << 20
 
@@ -77,9 +78,9 @@ class ClusterLeaves:
         self._workers, self._held, self.sizes = workers, held, sizes
         #: The first leaf of each call, and the number of leaves.
         self._starts = [0]
-        taken = 0.0
+        taken, most = 0.0, sizes.sum() * row_bytes / _CALLS / max(1, len(workers.threads()))
         for leaf, size in enumerate(sizes.tolist()):
-            if taken and taken + size * row_bytes > _TAKEN:
+            if taken and taken + size * row_bytes > min(_TAKEN, most):
                 self._starts.append(leaf)
                 taken = 0.0
             taken += size * row_bytes
@@ -94,9 +95,10 @@ class ClusterLeaves:
         for held, places in zip(self._held, self._workers.holders(self._held), strict=True):
             by_place.setdefault(next(iter(places), ""), []).append(held)
         shared, submit = self._workers.share(argument), self._workers.submit
-        for first, last in zip(self._starts, self._starts[1:], strict=False):
+        threads = cycle(self._workers.threads() or [""])
+        for first, last in pairwise(self._starts):
             taken = [submit(_taken, first, last, *some, at=[at]) for at, some in by_place.items()]
-            yield submit(_worked, work, shared, *taken)
+            yield submit(_worked, work, shared, *taken, at=[next(threads)], soon=True)
 
 
 # In a worker:
@@ -131,5 +133,9 @@ def _sorted(parts: Sequence[LeafRows]) -> LeafRows:
 
 
 def _worked(work: Callable[[LeafRows, A], R], argument: A, *taken: list[LeafRows]) -> list[R]:
+    results = []
     with one_blas_thread():
-        return [work(_sorted(parts), argument) for parts in zip(*taken, strict=True)]
+        for parts in zip(*taken, strict=True):
+            check_wanted()
+            results.append(work(_sorted(parts), argument))
+    return results

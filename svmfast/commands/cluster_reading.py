@@ -60,7 +60,8 @@ class ClusterReader:
         places = [workers.path(path) for path in paths]
         batches = [places[k : k + _FILES] for k in range(0, len(places), _FILES)]
         calls = (workers.submit(_shapes, batch, self.reading) for batch in batches)
-        parts = divided([shape for shapes in workers.in_order(calls) for shape in shapes])
+        shapes = [shape for some in workers.in_order(calls) for shape in some]
+        parts = divided(shapes, max(1, len(workers.threads())))
         # A scaling may be large.
         reading = self.reading if self.reading.scale is None else workers.share(self.reading)
         held = [workers.submit(_hold, part, reading, names_classes) for part in parts]
@@ -82,13 +83,13 @@ class ClusterReader:
 
     def rows(self, held: Sequence[Any], sizes: Iterable[int]) -> ClusterRows:
         """The rows of parts that workers hold; `sizes` are for the progress."""
-        *ends, total = accumulate(sizes, initial=0)
+        ends = [*accumulate(sizes)]
         summaries: list[Summary] = []
-        calls = (self.workers.submit(_summary, one) for one in held)
+        calls = (self.workers.submit(_summary, one, soon=True) for one in held)
         for end, part in zip(ends, self.workers.in_order(calls), strict=True):
-            self.progress(end, total, "read")
             self._add(part)
             summaries.append(part)
+            self.progress(end, ends[-1], "read")
         self.files.finish(self.note)
         return ClusterRows(self.workers, held, summaries, self.classes, self.memory, self.progress)
 

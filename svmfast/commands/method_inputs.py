@@ -248,9 +248,10 @@ class _Reader:
             return self._of_workers(given, labels, files, spec)
         spool = self.stack.enter_context(Spool(self.options.memory))
         if paths is not None:
-            for path in paths:
+            spool.progress = self.setting.progress
+            for number, path in enumerate(paths):
                 try:
-                    self._spool_file(os.fspath(path), spool, files)
+                    self._spool_file(os.fspath(path), spool, files, (number, len(paths)))
                 except EmptyDataError as error:
                     files.add_empty(error)
             files.finish(self.setting.note)
@@ -281,6 +282,7 @@ class _Reader:
             raise OptionError(
                 "`missing`: workers find no means; give zero, or `scale` with a model that has them"
             )
+        self.setting.progress(0, None, "workers")
         workers = self.stack.enter_context(connected(address, holds_rows=True))
         setting, checked = self.setting, (self.check.reading, self._classes, self.see, files)
         reader = ClusterReader(workers, *checked, self._memory, setting.note, setting.progress)
@@ -292,8 +294,8 @@ class _Reader:
         self.stack.enter_context(files.naming_lines())
         return GivenStream(rows, files.name)
 
-    def _spool_file(self, path: str, spool: Spool, files: FilesRead) -> None:
-        """Add all rows of a file, which are scaled while they are read."""
+    def _spool_file(self, path: str, spool: Spool, files: FilesRead, place: tuple[int, int]) -> None:
+        """Add all rows of a file, which are scaled while they are read: file `place[0]` of ``place[1]``."""
         # Each part is a fraction of a working set; a row's text is about as long as its numbers.
         piece = max(1 << 16, min(_PARSED_AT_ONCE, self.options.memory // 2 // PARTS_PER_SET))
         first_line, threads, before = 0, self.setting.threads, spool.n_rows
@@ -305,7 +307,9 @@ class _Reader:
                     self.see(path, block.columns)
                 first_line = first_line or block.first_line
                 spool.add(block.rows, block.labels)
-                self.setting.progress(stream.bytes_read, stream.bytes_total, "read")
+                size, (number, count) = stream.bytes_total, place
+                done = number + (stream.bytes_read / size if size else 0)
+                self.setting.progress(done, count if size or count > 1 else None, "read")
         files.add(path, spool.n_rows - before, stream.notes, first_line)
 
     def _rows(

@@ -1,7 +1,7 @@
 """Training rows of files in parts, each of which a worker reads alone.
 
 LIBSVM's text is divided at lines and Parquet at row groups; any other file is read in one piece. Small files
-are in one part. How rows are divided changes no result: see :mod:`svmfast.solvers.row_blocks`.
+share a part. How rows are divided changes no result: see :mod:`svmfast.solvers.row_blocks`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from svmfast.options import PLAIN, Reading
 from svmfast.rows import FloatArray, Rows
 from svmfast.solvers.training_data import expand
 
-#: Least bytes of a part, unless all rows have fewer, and most parts: a worker keeps a file open for each.
-PART_BYTES, MOST_PARTS = 32 << 20, 512
+#: Bytes of a part, most parts (a worker keeps a file open for each), and least parts for each thread of the
+#: workers.
+PART_BYTES, MOST_PARTS, LEAST_PARTS = 32 << 20, 512, 2
 #: Bytes of rows that are collected before they are written to the temporary file of a part.
 _COLLECTED = 8 << 20
 #: Compressed text may be this many times as long.
@@ -83,9 +84,10 @@ def shape_of(path: str, reading: Reading) -> Shape:
             return Shape(path, sum(stream.group_bytes), tuple(stream.group_bytes))
 
 
-def divided(shapes: Sequence[Shape]) -> list[tuple[Piece, ...]]:
-    """Divide files into parts of about the same size."""
-    target = max(PART_BYTES, sum(one.size for one in shapes) // MOST_PARTS)
+def divided(shapes: Sequence[Shape], threads: int) -> list[tuple[Piece, ...]]:
+    """Divide files into parts of about the same size, for so many threads of the workers."""
+    size = sum(one.size for one in shapes)
+    target = max(min(PART_BYTES, size // (LEAST_PARTS * threads)), size // MOST_PARTS, 1)
     parts: list[list[Piece]] = [[]]
     held = 0
     for piece in (piece for shape in shapes for piece in _pieces(shape, target)):

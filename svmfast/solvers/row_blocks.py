@@ -13,6 +13,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from svmfast.progress import Progress, silent
 from svmfast.rows import BoolArray, FloatArray, Rows
 from svmfast.solvers.leaves import Copies, HeldLeaves, Leaves, LocalLeaves, joined
 from svmfast.solvers.training_data import LabelOrder, WorkingSet, WorkingSets, compact, occurring
@@ -80,6 +81,8 @@ class LocalBlocks:
     """The blocks of rows that one process reads; a subclass has the other attributes of RowBlocks."""
 
     n_rows: int
+    #: Gets the rows done of every pass.
+    progress: Progress = staticmethod(silent)
 
     def rows_between(self, first: int, last: int) -> WorkingSet:
         """The rows `first` to `last` - 1 of the input, in compact columns."""
@@ -90,7 +93,10 @@ class LocalBlocks:
             first = number * BLOCK
             return work(self.rows_between(first, min(first + BLOCK, self.n_rows)), argument)
 
-        yield from each_in_threads(of_block, block_count(self.n_rows), threads, 2)
+        results = each_in_threads(of_block, block_count(self.n_rows), threads, 2)
+        for number, found in enumerate(results, 1):
+            yield found
+            self.progress(min(number * BLOCK, self.n_rows), self.n_rows, "pass")
 
     def sent(
         self, leaf_of: Callable[[WorkingSet, A], Copies], argument: A, n_leaves: int, threads: int = 1

@@ -1,14 +1,19 @@
 """Rows that workers read: the blocks, sums and errors of one process, for any files and parts."""
 
+import contextlib
 import multiprocessing
 import os
 import signal
+import subprocess
+import threading
+import time
 
 import numpy as np
 import pandas
 import pyarrow as pa
 import pytest
 from command import ran
+from program import PROGRAM
 from table_files import write
 
 import svmfast as package
@@ -239,19 +244,69 @@ def test_a_command_trains_the_same_model_on_workers(workers, table, tmp_path):
     assert (tmp_path / "shared").read_bytes() == (tmp_path / "alone").read_bytes()
 
 
+BUDGET = "budget-train -q -B 5 --passes 1 --sample 2000"
+MEKA = "meka -q --task svc --block-only --clusters 200 --rank 4"
+
+
 @pytest.mark.nightly
-def test_killed_workers_are_replaced(table, tmp_path):
-    files = files_of(tmp_path, table, (10_000, 20_000), [".parquet"])
-    theirs = found(alone(files, Reading(), None))
-    with connected("local:2", holds_rows=True) as local:
-        how = (Reading(), None, lambda path, columns: None, FilesRead("data"), 1 << 30)
-        rows = ClusterReader(local, *how, lambda text: None, lambda *of: None).read_files(
-            list(map(str, files))
-        )
-        for _ in range(2):
-            pids = list(local.client.run(os.getpid).values())
-            os.kill(pids[0], signal.SIGKILL)
-            assert found(rows) == theirs
+@pytest.mark.parametrize(("words", "call"), [(BUDGET, "hold"), (BUDGET, "total"), (MEKA, "worked")])
+def test_a_worker_that_is_killed_while_it_works_is_replaced(words, call, table, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    files = files_of(tmp_path, table, (10_000, 20_000), [".parquet", ""])
+    ran(*words.split(), *files, "-o", tmp_path / "alone")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as local:
+        command = [PROGRAM, *words.split(), *files, "-o", tmp_path / "shared"]
+        run = subprocess.Popen([*command, "--dask", local.scheduler_address], stderr=subprocess.PIPE)
+        busy = []
+        while not busy and run.poll() is None:
+            tasks = list(local.scheduler.tasks.values())
+            busy = [one.processing_on for one in tasks if one.processing_on and one.key.startswith(call)]
+        os.kill(next(one.pid for one in local.workers.values() if one.worker_address == busy[0].address), 9)
+        message = run.communicate(timeout=60)[1].decode()
+    assert (run.returncode, message) == (0, "")
+    assert (tmp_path / "shared").read_bytes() == (tmp_path / "alone").read_bytes()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seconds", [0.8, 1.5, 3, 5])
+def test_an_interrupt_ends_local_workers_and_leaves_nothing(seconds, table, tmp_path):
+    (files,) = files_of(tmp_path, table, (), [""])
+    (folder := tmp_path / "temporary").mkdir()
+    command = [PROGRAM, *MEKA.split(), "-c", "1e5", files, "-o", folder / "model", "--dask", "local:2"]
+    how = {"env": {**os.environ, "TMPDIR": str(folder)}, "start_new_session": True, "stderr": subprocess.PIPE}
+    run = subprocess.Popen(command, **how)
+    time.sleep(seconds)
+    os.killpg(run.pid, signal.SIGINT)
+    assert (run.communicate(timeout=60)[1], run.returncode) == (b"", 130)
+    assert not list(folder.iterdir())
+    with contextlib.suppress(ProcessLookupError):  # raised when none of its processes is left
+        for _ in range(1000):
+            os.killpg(run.pid, 0)
+            time.sleep(0.01)
+        pytest.fail("a worker is left")
+
+
+GATE = threading.Event()
+
+
+def opened():
+    return GATE.wait(60)
+
+
+def now(*_):
+    return time.monotonic()
+
+
+def test_calls_are_run_in_order(workers):
+    place = workers.threads()[:1]
+    calls = [workers.submit(opened, at=place)]
+    calls += [workers.submit(now, number, at=place, soon=number == 9) for number in range(10)]
+    while len(workers.client.processing()[place[0]]) < len(calls):
+        time.sleep(0.01)
+    GATE.set()
+    gate, *times = [workers.result(one) for one in calls]
+    assert gate
+    assert np.argsort(times).tolist() == [9, *range(9)]
 
 
 def test_local_workers_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
