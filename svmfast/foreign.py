@@ -35,7 +35,13 @@ def foreign(
 
 
 def reason(error: BaseException) -> str:
-    """The first sentence of an exception's message, whose parts pyarrow gives in reverse order."""
+    """The first sentence of an exception's message, whose parts pyarrow gives in reverse order.
+
+    Empty for an error about Python's own types: it says nothing about a file.
+    """
+    of = getattr(error, "obj", None)
+    if type(error) is TypeError or (type(error) is AttributeError and type(of).__module__ == "builtins"):
+        return ""
     parts = error.args[::-1] if all(isinstance(one, str) for one in error.args) else [str(error)]
     text = " ".join(": ".join(parts).split()).split(". ")[0][:_MOST].rstrip(". ")
     return f"'{text}' is missing" if isinstance(error, KeyError) and text else text

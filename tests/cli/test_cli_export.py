@@ -182,6 +182,7 @@ def test_no_pickle_is_run_without_the_option(protocol, tmp_path):
         (changed(SVC().fit(X, Y), "support_vectors_", np.zeros((2, 2, 2))), r"inconsistent attributes \("),
         (changed(SVC().fit(X, Y), "_intercept_", np.zeros(7)), r"inconsistent attributes \("),
         (changed(SVC().fit(X, Y), "classes_", np.array([1, 1, 2])), r"inconsistent attributes \("),
+        (changed(SVC().fit(X, Y), "classes_", 3), "inconsistent attributes; expected those of a fitted"),
     ],
 )
 def test_what_cannot_be_imported(made, message, tmp_path):
