@@ -15,7 +15,7 @@ from svmfast.commands.export import ExportOptions
 from svmfast.commands.given import rows_of, with_scaling_of
 from svmfast.commands.run import run_method
 from svmfast.display import shown
-from svmfast.errors import NegativeAnswerError, OptionError, UnsupportedError
+from svmfast.errors import MemoryLimitError, NegativeAnswerError, OptionError, UnsupportedError
 from svmfast.exports.accuracy import Accuracy, Settings, checked_rows, measured
 from svmfast.exports.c import table_bytes
 from svmfast.exports.computation import Computation, computation_of
@@ -181,6 +181,12 @@ def exported(
         text, beside = libsvm_text(given, ranges=ranges, listener=listener)
         _note_lacks(to, given, chosen, listener)
         return Export(text, ExportReport(language=to, bytes=len(text)), beside)
+    inner = given.unscaled
+    vectors = getattr(inner, "sv", getattr(inner, "landmarks", ()))
+    needed = 8 * max(1, len(vectors)) * inner.n_features
+    if needed > chosen.memory:
+        what = f"a table of {inner.n_features:,} features"
+        raise MemoryLimitError(what, needed, chosen.memory, "allow more memory")
     compressed: Any = None
     limit = chosen.max_flash
     compresses = chosen.data is not None and chosen.fixed is None
