@@ -125,13 +125,14 @@ class Source(Closing):
             self._wait(None)  # a non-blocking descriptor without data: wait until it has some
 
     def _has_shrunk(self) -> bool:
-        """Whether a regular file ends before the place up to which it was read."""
+        """Whether a regular file ends before the place that was read, or before its first end."""
         if self.size is None or isinstance(self._file, io.BytesIO):
             return False
         if self.remote is not None:
             return self.consumed < self.size
         with contextlib.suppress(OSError, AttributeError, ValueError):
-            return bool(self._file.tell() > os.fstat(self._file.fileno()).st_size)
+            place = self._file.tell()
+            return bool(place < self.size or place > os.fstat(self._file.fileno()).st_size)
         return False
 
     def _wait(self, timeout: float | None) -> bool:

@@ -109,14 +109,14 @@ class TableStream(RowStream):
             file = opened(read_dictionary=list(self.columns.words))
         self._total, groups = file.metadata.num_rows, range(file.metadata.num_row_groups)
         self.group_bytes = [file.metadata.row_group(k).total_byte_size for k in groups]
-        return iter(
-            file.iter_batches(
-                batch_size=self._block_rows(),
-                columns=list(self.columns.read),
-                row_groups=self._groups,
-                use_threads=self._threads > 1,
-            )
+        chosen = groups if self._groups is None else self._groups
+        batches = file.iter_batches(
+            batch_size=self._block_rows(),
+            columns=list(self.columns.read),
+            row_groups=chosen,
+            use_threads=self._threads > 1,
         )
+        return _whole(batches, sum(file.metadata.row_group(k).num_rows for k in chosen))
 
     def _arrow(self) -> Iterator[Any]:
         from pyarrow import ipc
@@ -299,6 +299,15 @@ class TableStream(RowStream):
         super().close()
         if self._spool is not None:
             self._spool.close()
+
+
+def _whole(batches: Iterator[Any], rows: int) -> Iterator[Any]:
+    """The batches, which must have so many rows: pyarrow takes no notice of a file that became shorter."""
+    for batch in batches:
+        rows -= batch.num_rows
+        yield batch
+    if rows:
+        raise ValueError(f"{rows:,} rows are missing")
 
 
 class _Unpacked(io.RawIOBase):

@@ -121,10 +121,13 @@ def test_handed_in_files_stay_open_and_ours_are_closed(tmp_path):
     assert inner.closed
     # In one that becomes shorter, what was read of the last line may look like a whole one.
     view = memoryview(bytearray(100))
-    with open_source(path) as source:
-        os.truncate(path, (source.readinto(view) + source.readinto(view)) // 2)
-        with pytest.raises(errors.FileAccessError, match="became shorter while it was read"):
-            source.readinto(view)
+    for left in (100, len(TEXT) - 1):
+        path.write_bytes(TEXT)
+        with open_source(path) as source:
+            assert 100 < source.readinto(view) + source.readinto(view) < len(TEXT) - 1
+            os.truncate(path, left)
+            with pytest.raises(errors.FileAccessError, match="became shorter while it was read"):
+                [*iter(lambda: source.readinto(view), 0)]
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import os
 from decimal import Decimal
 
 import duckdb
@@ -105,6 +106,16 @@ def test_json_lines_have_integers_of_any_size_and_columns_of_several_types_that_
     path.write_text(path.read_text() + '{"label": 1, "a": 2, "b": 3}')
     with pytest.raises(DataFormatError, match=r"row 1,201 has another key \('b'\)"):
         read_data(path, Reading(exclude=("id", "c")))
+
+
+def test_a_table_that_becomes_shorter_is_refused(tmp_path):
+    path, columns = tmp_path / "rows.parquet", np.random.default_rng(0).normal(size=(3, 300_000))
+    parquet.write_table(pa.table([*columns], [*"abc"]), path, row_group_size=5000)
+    with stream_data(path, Reading(unlabelled=True)) as stream:
+        next(stream)
+        os.truncate(path, 0)
+        with pytest.raises(TableError, match=r"rows are missing|damaged"):
+            stream.read_whole()
 
 
 FIVE = np.array([0.0, 1, 1, 0, 1])
