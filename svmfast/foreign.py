@@ -35,13 +35,14 @@ def foreign(
 
 
 def reason(error: BaseException) -> str:
-    """The first sentence of an exception's message, whose parts pyarrow gives in reverse order.
-
-    Empty for an error about Python's own types: it says nothing about a file.
-    """
-    of = getattr(error, "obj", None)
-    if type(error) is TypeError or (type(error) is AttributeError and type(of).__module__ == "builtins"):
-        return ""
+    """The first sentence of an exception's message, whose parts pyarrow gives in reverse order."""
+    of_python = type(getattr(error, "obj", None)).__module__ == "builtins"  # of an attribute
+    if (
+        type(error) is TypeError
+        or (type(error) is AttributeError and of_python)
+        or " to unpack (" in str(error)
+    ):
+        return ""  # it says nothing about a file
     parts = error.args[::-1] if all(isinstance(one, str) for one in error.args) else [str(error)]
     text = " ".join(": ".join(parts).split()).split(". ")[0][:_MOST].rstrip(". ")
     return f"'{text}' is missing" if isinstance(error, KeyError) and text else text

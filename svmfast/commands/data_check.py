@@ -116,9 +116,7 @@ class DataCheck:
             except (SvmfastError, OSError):
                 continue  # reported when the file is predicted
 
-    def width(
-        self, name: str, rows: Rows, columns: Sequence[str] | None = None, keep: Sequence[str] = ()
-    ) -> None:
+    def width(self, name: str, rows: Rows, columns: Sequence[str] | None = None) -> None:
         """Refuse a table that lacks features of the model; warn about more (`dense`, or with `columns`).
 
         A row of a table has a value for every feature. A row with fewer values than the model has features
@@ -131,9 +129,7 @@ class DataCheck:
         if columns is not None and len(columns) != wanted:
             what = f"{count(len(columns), 'column')} of features"
             if len(columns) < wanted:
-                from svmfast.formats.table_columns import too_few
-
-                raise too_few(name, columns, wanted, f"the model has {wanted} features", keep)
+                raise TableError(name, None, what, None, f"the model has {wanted} features")
             self.heard.warn(
                 f"{name}: {what}, the model has {wanted} features, and {listed(columns[wanted:])} beyond "
                 "them; name the features with `features`, or the other columns with `label` or `keep`"

@@ -181,12 +181,9 @@ def exported(
         text, beside = libsvm_text(given, ranges=ranges, listener=listener)
         _note_lacks(to, given, chosen, listener)
         return Export(text, ExportReport(language=to, bytes=len(text)), beside)
-    inner = given.unscaled
-    vectors = getattr(inner, "sv", getattr(inner, "landmarks", ()))
-    needed = 8 * max(1, len(vectors)) * inner.n_features
-    if needed > chosen.memory:
-        what = f"a table of {inner.n_features:,} features"
-        raise MemoryLimitError(what, needed, chosen.memory, "allow more memory")
+    d, vectors = given.n_features, getattr(given.unscaled, "sv", getattr(given.unscaled, "landmarks", "1"))
+    if (needed := 8 * d * len(vectors)) > chosen.memory:
+        raise MemoryLimitError(f"a table of {d:,} features", needed, chosen.memory, "allow more memory")
     compressed: Any = None
     limit = chosen.max_flash
     compresses = chosen.data is not None and chosen.fixed is None

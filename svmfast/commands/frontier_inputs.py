@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -55,17 +55,14 @@ class FrontierArguments:
 def run_request(given: FrontierArguments) -> RunRequest:
     """Check and read everything that a run needs, and measure the exact model.
 
-    What is refused leaves no files.
+    What is refused leaves no folder behind.
     """
-    place = given.folder / GIVEN
-    before = {one for one in (*place.glob("*"), place, given.folder) if one.exists()}
+    new = [one for one in (given.folder, given.folder / GIVEN) if not one.exists()]
     try:
         return _request(given)
     except BaseException:
-        for one in (*place.glob("*"), place, given.folder):
-            with suppress(OSError):  # a folder with other files stays
-                if one not in before:
-                    one.rmdir() if one.is_dir() else one.unlink()
+        for one in new[:1]:
+            shutil.rmtree(one, ignore_errors=True)
         raise
 
 

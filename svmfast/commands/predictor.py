@@ -277,13 +277,13 @@ class Predictor:
             try:
                 for block in prefetch(stream):
                     if not report.rows and not report.rows_without_feature:
-                        check.width(stream.path, block.rows, block.columns, keep)
+                        check.width(stream.path, block.rows, block.columns)
                     scale_check.add(block.rows if block.missing is None else block.rows.take(~block.missing))
                     yield block
             except EmptyDataError:
                 nothing = stream.nothing(keep)
                 if nothing.columns is not None:
-                    check.width(stream.path, nothing.rows, nothing.columns, keep)
+                    check.width(stream.path, nothing.rows, nothing.columns)
                 report.notes.append(f"{stream.path}: there are no rows")
                 yield nothing
 

@@ -88,13 +88,8 @@ def check_blocks(file: Any, path: str) -> None:
         for place, described, size in _structs(footer, *_at(footer, 0), number, "<qi4xq"):
             message = file.read_at(min(described, file.size()), place)
             start = 8 if message.startswith(b"\xff\xff\xff\xff") else 4  # old files have no mark
-            read = partial(_eight, file, place + described)
+            read = partial(lambda body, at: bytes(file.read_at(8, body + at)), place + described)
             _check_unpacked(message[start:], size, read, path)
-
-
-def _eight(file: Any, start: int, at: int) -> bytes:
-    found: bytes = file.read_at(8, start + at)
-    return found
 
 
 class CheckedMessages(io.RawIOBase):

@@ -17,7 +17,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.errors import ModelContentError, ModelFormatError, OptionError, SvmfastError, UnsupportedError
+from svmfast.errors import ModelContentError, ModelFormatError, OptionError, UnsupportedError
 from svmfast.foreign import foreign
 from svmfast.formats.libsvm_model import libsvm_model_bytes, parse_libsvm_model
 from svmfast.models.base import KINDS, PROVENANCE, Model, model_class
@@ -119,7 +119,7 @@ def _origin(given: Mapping[str, str]) -> dict[str, str]:
     for name, text in given.items():
         expect("provenance", name in PROVENANCE, "unknown name", " ".join(PROVENANCE), name)
         holds = isinstance(text, str) and text.isprintable()
-        _expect_of(name, holds, "not storable", "one line of printable text", text)
+        expect(name, holds, "not storable", "one line of printable text", text)
     return {name: given[name] for name in PROVENANCE if name in given}
 
 
@@ -187,7 +187,8 @@ class _Reader:
         header = bytes(self.take("model", end - self.pos, _JSON_BYTES))
         import json
 
-        tree = json.loads(header, object_pairs_hook=_every_name_once, parse_int=_integer)
+        whole = lambda text: int(text) if len(text) < 20 else float(text)  # noqa: E731 (int() limits digits)
+        tree = json.loads(header, object_pairs_hook=_every_name_once, parse_int=whole)
         found: Model = self.read("model", Model, tree)
         expect("model", self.pos == len(self.data), "bytes after the last array", "none")
         return found
@@ -206,7 +207,7 @@ class _Reader:
             expect(name, type(tree) in (int, float) and math.isfinite(tree), "not a finite number", "one")
             return float(tree)
         wanted = list if get_origin(kind) is tuple else kind if kind in _JSON_TYPES else dict
-        _expect_of(name, type(tree) is wanted, "of another type", _JSON_TYPES[wanted], tree)
+        expect(name, type(tree) is wanted, "of another type", _JSON_TYPES[wanted], tree)
         if wanted is list:
             types = _element_types(kind, len(tree))
             expect(name, len(types) == len(tree), f"{len(tree)} elements", f"{len(types)}")
@@ -219,10 +220,10 @@ class _Reader:
         return _origin(tree) if get_origin(kind) is Mapping else self._object(name, kind, dict(tree))
 
     def _array(self, name: str, wanted: np.dtype[Any], dtype: Any, shape: list[int]) -> np.ndarray[Any, Any]:
-        _expect_of(name, dtype == wanted.name, "an array of another type", wanted.name, dtype)
+        expect(name, dtype == wanted.name, "an array of another type", wanted.name, dtype)
         sizes = shape if type(shape) is list and len(shape) <= 3 else [None]
         whole = all(type(one) is int and 0 <= one < 2**31 for one in sizes)
-        _expect_of(name, whole, "not a shape", "whole numbers", shape)
+        expect(name, whole, "not a shape", "whole numbers", shape)
         stored = self.take(name, math.prod(shape) * wanted.itemsize)
         numbers = np.frombuffer(stored, wanted.newbyteorder("<")).reshape(shape).astype(wanted)
         expect(name, bool(np.isfinite(numbers).all()), "nan or inf among the numbers", "finite numbers")
@@ -233,7 +234,7 @@ class _Reader:
             _check_parts(name, tree, ("kind",), tree)
             word = tree.pop("kind")
             known = [KernelExpansion.kind, *KINDS]
-            _expect_of(name, word in known, "unknown kind of model", " or ".join(known), word)
+            expect(name, word in known, "unknown kind of model", " or ".join(known), word)
             base, kind = kind, KernelExpansion if word == known[0] else model_class(word)
             expect(name, issubclass(kind, base), f"a model of kind {word}", getattr(base, "kind", "another"))
             if kind is KernelExpansion:
@@ -242,14 +243,7 @@ class _Reader:
         kinds = _stored(kind)
         needed = (one.name for one in fields(kind) if one.default is MISSING is one.default_factory)
         _check_parts(name, tree, [one for one in needed if one in kinds], kinds)
-        parts = {one: self.read(one, kinds[one], part) for one, part in tree.items()}
-        try:
-            made = kind(**parts)
-        except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
-            if isinstance(error, SvmfastError):  # an OptionError may be a ValueError
-                raise
-            what = "the shapes or values of its parts do not fit each other"
-            raise ModelContentError(name, what, "those that svmfast writes") from error
+        made = kind(**{one: self.read(one, kinds[one], part) for one, part in tree.items()})
         if isinstance(made, Model):
             exact, source = made.embedded_exact, made.provenance.get("source")
             what = "the exact model inside is not the one that 'source' names: their hashes differ"
@@ -272,19 +266,6 @@ def _check_parts(
     expect(name, missing is None, "a part is missing", f"'{missing}'")
     unknown = next((one for one in tree if one not in (*needed, *known)), None)
     expect(name, unknown is None, "an unknown part", "none", unknown)
-
-
-def _expect_of(name: str, holds: bool, what: str, expected: str, value: Any) -> None:
-    """Raise ModelContentError unless a condition on a value of JSON holds."""
-    if not holds:
-        import json
-
-        raise ModelContentError(name, what, expected, value if type(value) is str else json.dumps(value))
-
-
-def _integer(text: str) -> int | float:
-    """An integer; one larger than any in a model as a float."""
-    return int(text) if len(text) < 20 else float(text)
 
 
 def _every_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -134,7 +134,6 @@ class JsonRows:
 
 
 def _held(values: list[Any]) -> str:
-    """The kinds of values, of which no type holds all."""
     kinds = {_KINDS.get(type(one), "numbers") for one in values if one is not None}
     return "integers beyond 64 bits" if kinds == {"numbers"} else " and ".join(sorted(kinds))
 

@@ -206,9 +206,7 @@ class DataStream(RowStream):
         if self._reading.dense and block.rows.n_columns < wanted:
             place = "in a row" if self._reading.unlabelled else "after the label"
             what = f"{block.rows.n_columns} values {place}"
-            raise DataFormatError(
-                self.path, None, what, None, f"expected {wanted}, as in the model or its scaling"
-            )
+            raise DataFormatError(self.path, None, what, None, f"expected {wanted}, as in the scaling")
         return super()._scaled(block, whole)
 
     def _finish(self) -> Dataset:

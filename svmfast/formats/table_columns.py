@@ -105,8 +105,8 @@ class TableColumns:
     def _encode(self, encoding: Encoding) -> tuple[str, ...]:
         """Find the columns of encoded features; the others are not needed."""
         if len(self.features) != len(encoding.columns):
-            wanted = len(encoding.columns)
-            raise too_few(self._path, self.features, wanted, f"the model has {wanted}", self.keep)
+            what = f"{count(len(self.features), 'column')} of features"
+            raise TableError(self._path, None, what, None, f"the model has {len(encoding.columns)}")
         self._sources = [self.features[one.column] for one in encoding.features]
         self._coded = [one.column if one.is_indicator else None for one in encoding.features]
         return encoding.read_of(self.features)
@@ -341,13 +341,6 @@ def label_of(names: Sequence[str], reading: Reading) -> str | None:
     if reading.label is None and reading.label_column not in names and LABEL in names and not is_feature:
         return LABEL
     return reading.label_column or LABEL
-
-
-def too_few(path: str, found: Sequence[str], wanted: int, expected: str, keep: Sequence[str]) -> TableError:
-    """The error about a table with another number of columns of features, `found`, than the model has."""
-    if len(found) < wanted <= len(found) + len(keep):
-        expected += "; the columns of `keep` are features only if `features` names them"
-    return TableError(path, None, f"{count(len(found), 'column')} of features", None, expected)
 
 
 def pandas_index(schema: Any) -> list[str]:

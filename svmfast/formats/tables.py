@@ -16,6 +16,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from svmfast.display import count
 from svmfast.errors import DataFormatError, EmptyDataError, TableError
 from svmfast.foreign import foreign
 from svmfast.formats._arrow import CheckedMessages, check_blocks, checked, pyarrow
@@ -23,7 +24,7 @@ from svmfast.formats.classes import TrainingClasses, number_of
 from svmfast.formats.dataset import Dataset, Notes, RowStream, as_one_dataset
 from svmfast.formats.json_lines import JsonRows
 from svmfast.formats.source import Source, SourceLike
-from svmfast.formats.table_columns import TableColumns, label_of, pandas_index, too_few
+from svmfast.formats.table_columns import TableColumns, label_of, pandas_index
 from svmfast.options import Reading
 from svmfast.rows import Rows
 
@@ -69,7 +70,7 @@ class TableStream(RowStream):
         self._threads, self._keep = threads, keep
         self._labels, self._classes, self._nulls = labels, classes, nulls
         self._names = self._reading.names
-        self._done = self._total = 0
+        self._total = 0
         self._batch: Any = None
         self._spool: IO[bytes] | None = None
         try:
@@ -89,7 +90,7 @@ class TableStream(RowStream):
     def bytes_read(self) -> int:
         """Stored bytes read so far; of Parquet and Arrow files an estimate."""
         if self._total and self._source.size:
-            return self._source.size * self._done // self._total
+            return self._source.size * self.rows_read // self._total
         return super().bytes_read
 
     def _parquet(self) -> Iterator[Any]:
@@ -107,16 +108,18 @@ class TableStream(RowStream):
         file = opened()
         if self.columns.words:  # a page may repeat one long word by its number
             file = opened(read_dictionary=list(self.columns.words))
-        self._total, groups = file.metadata.num_rows, range(file.metadata.num_row_groups)
-        self.group_bytes = [file.metadata.row_group(k).total_byte_size for k in groups]
-        chosen = groups if self._groups is None else self._groups
-        batches = file.iter_batches(
-            batch_size=self._block_rows(),
-            columns=list(self.columns.read),
-            row_groups=chosen,
-            use_threads=self._threads > 1,
+        groups = [file.metadata.row_group(k) for k in range(file.metadata.num_row_groups)]
+        self.group_bytes = [one.total_byte_size for one in groups]
+        chosen = range(len(groups)) if self._groups is None else self._groups
+        self._total = sum(groups[k].num_rows for k in chosen)
+        return iter(
+            file.iter_batches(
+                batch_size=self._block_rows(),
+                columns=list(self.columns.read),
+                row_groups=chosen,
+                use_threads=self._threads > 1,
+            )
         )
-        return _whole(batches, sum(file.metadata.row_group(k).num_rows for k in chosen))
 
     def _arrow(self) -> Iterator[Any]:
         from pyarrow import ipc
@@ -216,12 +219,11 @@ class TableStream(RowStream):
             classes=self._classes,
             nulls=self._nulls,
         )
-        found, scaling = self.columns.features, self._scaling
+        found, scaling = len(self.columns.features), self._scaling
         wanted = 0 if scaling is None or scaling.encoding is not None else len(scaling)
-        if len(found) < wanted:
-            raise too_few(
-                self.path, found, wanted, f"expected {wanted}, as in the model or its scaling", self._keep
-            )
+        if found < wanted:
+            what = f"{count(found, 'column')} of features"
+            raise TableError(self.path, None, what, None, f"expected {wanted}, as in the model or scaling")
 
     def _block_rows(self) -> int:
         return max(1, min(_MAX_ROWS, _CELLS // (1 + len(self.columns.read))))
@@ -262,6 +264,9 @@ class TableStream(RowStream):
             self._batch = self._next_batch()
             if self._batch is None:
                 self.close()
+                if self.rows_read < self._total:  # pyarrow takes no notice of a file that became shorter
+                    what = f"ends after {self.rows_read:,} rows"
+                    raise TableError(self.path, None, what, None, f"expected {self._total:,}")
                 if self.rows_read == 0:
                     raise EmptyDataError(self.path, None, "there are no rows", None, "expected at least one")
                 raise StopIteration
@@ -269,7 +274,6 @@ class TableStream(RowStream):
         batch, self._batch = self._batch.slice(0, size), self._batch.slice(size)
         dataset = self.columns.dataset(batch, self.rows_read)
         self.rows_read += batch.num_rows
-        self._done += batch.num_rows
         return dataset
 
     @contextlib.contextmanager
@@ -299,15 +303,6 @@ class TableStream(RowStream):
         super().close()
         if self._spool is not None:
             self._spool.close()
-
-
-def _whole(batches: Iterator[Any], rows: int) -> Iterator[Any]:
-    """The batches, which must have so many rows: pyarrow takes no notice of a file that became shorter."""
-    for batch in batches:
-        rows -= batch.num_rows
-        yield batch
-    if rows:
-        raise ValueError(f"{rows:,} rows are missing")
 
 
 class _Unpacked(io.RawIOBase):

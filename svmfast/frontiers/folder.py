@@ -15,7 +15,7 @@ from svmfast.errors import OptionError
 from svmfast.figures import plain
 from svmfast.formats.data import is_replayable
 from svmfast.formats.remote import open_remote
-from svmfast.formats.target import reported, write_atomic
+from svmfast.formats.target import write_atomic
 from svmfast.frontiers.plan import CandidateCommand
 from svmfast.values import is_uri
 
@@ -69,11 +69,6 @@ class RunFolder:
 
         A run that fails or is killed then leaves no results that look like its own.
         """
-        with reported(os.fspath(self.path)):
-            self._cleared()
-        self.write("inputs.json", self._wanted)
-
-    def _cleared(self) -> None:
         if self.check():  # remove records first, since a model without a record is made again
             shutil.rmtree(self.path / "records", ignore_errors=True)
             shutil.rmtree(self.models, ignore_errors=True)
@@ -81,6 +76,7 @@ class RunFolder:
             (self.path / name).unlink(missing_ok=True)
         self.models.mkdir(parents=True, exist_ok=True)
         (self.path / "records").mkdir(exist_ok=True)
+        self.write("inputs.json", self._wanted)
 
     @property
     def _wanted(self) -> dict[str, Any]:

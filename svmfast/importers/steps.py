@@ -18,8 +18,6 @@ from svmfast.models.scaling import Scaling, identity
 from svmfast.rows import FloatArray, Rows
 
 IntArray = NDArray[np.int64]
-#: float64 rounds integers from here on.
-_FIRST_ROUNDED = 2**53
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,13 +274,10 @@ def _one_hot(step: Any, called: str) -> Front:
         values, some = np.asarray(given).tolist(), [] if some is None else np.asarray(some).tolist()
         words, rare = [*map(_word, values)], tuple(map(_word, some))
         kinds = {isinstance(one, str) for one, word in zip(values, words, strict=True) if word}
-        if any(isinstance(one, int) and abs(one) >= _FIRST_ROUNDED for one in values):
-            what = f"has categories of column {column + 1} that are integers from 2^53 on"
-            raise refused(
-                called, what, "rows are float64, which rounds them; fit it with words, str(integer)"
-            )
-        if None in words or len(kinds) > 1 or len(set(words)) < len(words):
-            raise refused(called, f"has categories of column {column + 1} that are not only words or numbers")
+        rounded = any(isinstance(one, int) and abs(one) >= 2**53 for one in values)
+        if None in words or len(kinds) > 1 or len(set(words)) < len(words) or rounded:
+            what = f"has categories of column {column + 1} that are not only words or numbers below 2^53"
+            raise refused(called, what)
         numbers += [] if True in kinds else [column]
         dropped = None if drop is None or drop[column] is None else words[int(drop[column])]
         for group in (*((one,) for one in words if one not in rare), *((rare,) if rare else ())):

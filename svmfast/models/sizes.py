@@ -14,9 +14,12 @@ from svmfast.errors import ModelContentError
 from svmfast.rows import MAX_COLUMNS, IntArray
 
 
-def expect(field: str, holds: bool, what: str, expected: str, token: str | None = None) -> None:
-    """Raise ModelContentError unless a condition on a part of a model holds."""
+def expect(field: str, holds: bool, what: str, expected: str, token: Any = None) -> None:
+    """Raise ModelContentError unless a condition on a part of a model holds; the token may be any JSON."""
     if not holds:
+        import json
+
+        token = token if token is None or isinstance(token, str) else json.dumps(token)
         raise ModelContentError(field, what, expected, token)
 
 

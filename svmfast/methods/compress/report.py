@@ -85,21 +85,17 @@ class CompressReport(Figures):
             )
         lines += [*self.statement.lines(), *self.kept.lines()]
         if self.sizes_tried:
-            rows = f" (difference on {count(self.rows_compared, 'row')} for choices)" * bool(
-                self.rows_compared
+            rows = count(self.rows_compared, "row")
+            tried = ", ".join(f"{n:,}" if one is None else f"{n:,}: {one:.2%}" for n, one in self.sizes_tried)
+            lines.append(
+                f"sizes tried  {tried}" + f" (difference on {rows} for choices)" * bool(self.rows_compared)
             )
-            lines.append(f"sizes tried  {self.tried}{rows}")
         return lines
 
     @property
     def rows_compared(self) -> int:
         """The rows by which sizes are chosen."""
         return self.rows_choosing + self.statement.frequent_rows
-
-    @property
-    def tried(self) -> str:
-        """The sizes that were tried, and how much each differs."""
-        return ", ".join(f"{n:,}" if one is None else f"{n:,}: {one:.2%}" for n, one in self.sizes_tried)
 
 
 def coordinates(rank: int) -> str:

@@ -114,7 +114,8 @@ def search(compressor: Compressor, size_of: SizeOf, *, progress: Progress = sile
             raise NothingFitsError(f"the model, of {size}, is already small enough", "ask for less")
         found = Found(*compressor.compress(count, progress=progress))
     if found.model is None:
-        rows, tried = found.report.rows_compared, found.report.tried
+        rows = found.report.rows_compared
+        tried = ", ".join(f"{size:,}: {value or 0:.2%}" for size, value in found.report.sizes_tried)
         verdict = f"no smaller model is close enough on the {rows:,} rows for choices; tried {tried}"
         return replace(found, verdict=verdict)
     final = size_of(found.model)
