@@ -25,19 +25,19 @@ def arrange(given: dict[str, Any]) -> None:
     """
     if "files_from" not in given:
         return
+    from svmfast.commands.file_names import all_files, listed
+
     words = [*given["data"], *filter(None, [given.get(LAST)])]
     if given["files_from"] is not None:
-        from svmfast.commands.many import listed
-
         words += listed(given["files_from"])
     elif LAST in given and given["output"] is None and len(words) > 1:
         if len(words) > 2:
             raise OptionError("several DATA need a name for the model; give `output`")
-        given["data"], given[LAST] = (words[0],), words[1]
+        given["data"], given[LAST] = tuple(all_files(words[:1])), words[1]
         return
     if not words:
         raise click.UsageError("Missing argument 'DATA...'", click.get_current_context(silent=True))
-    given["data"] = tuple(words)
+    given["data"] = tuple(all_files(words))
     if LAST in given:
         given[LAST] = None
 
@@ -85,7 +85,7 @@ def settle(options: Sequence[Option], given: Mapping[str, Any]) -> dict[str, str
         raise OptionError(f"{' and '.join(to_stdout)} cannot both go to standard output")
     _check_outputs(inputs, outputs)
     if "files_from" in given and given.get(LAST):
-        from svmfast.commands.many import refuse_to_replace_data
+        from svmfast.commands.file_names import refuse_to_replace_data
 
         refuse_to_replace_data(given[LAST])
     return settled

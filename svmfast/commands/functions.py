@@ -104,10 +104,15 @@ def function_of(method: Method) -> Callable[..., Result]:
     reading_names = {one.name for one in options_of(Reading)}
 
     def function(*args: Any, **kwargs: Any) -> Result:
+        from svmfast.commands.file_names import all_files
+        from svmfast.commands.given import paths_of
         from svmfast.commands.run import run_method
         from svmfast.errors import NegativeAnswerError
 
         given = signature.bind(*args, **kwargs).arguments
+        for name in (one.name for one in method.inputs if one.files):
+            paths = paths_of(given.get(name), several=True)
+            given[name] = given.get(name) if paths is None else all_files(paths)
         result = run_method(
             method,
             {name: value for name, value in given.items() if name in input_names},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import glob
 import os
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
@@ -13,6 +12,7 @@ from typing import Any, Literal
 
 from svmfast.commands.cluster import check_scheduler, connected
 from svmfast.commands.data_check import DataCheck
+from svmfast.commands.file_names import files_of, is_many, no_files
 from svmfast.commands.functions import takes
 from svmfast.commands.predict import SUFFIX, ManyOptions, PredictionOptions
 from svmfast.commands.predictor import Predictor
@@ -20,20 +20,12 @@ from svmfast.display import count
 from svmfast.errors import FileAccessError, OptionError, SvmfastError, WriteError
 from svmfast.evaluation.prediction_report import PredictionReport
 from svmfast.figures import Figures, computed, figure
-from svmfast.formats.detect import detect
-from svmfast.formats.source import open_source
 from svmfast.formats.target import check_folder, reported
 from svmfast.models.base import Model
-from svmfast.models.memory import MEMORY, Allowance
 from svmfast.options import Reading, as_reading, divided
 from svmfast.progress import Listener
 from svmfast.threads import thread_count
-from svmfast.values import is_uri, without_query
-
-#: Bytes of a name in a list, besides its text: as bytes and as a string.
-_NAME_BYTES = 128
-#: A compressed list of this size may unpack to any multiple of its size.
-_UNPACKED_BYTES = 1 << 20
+from svmfast.values import without_query
 
 
 @dataclass(eq=False)
@@ -178,7 +170,7 @@ def expanded(data: Sequence[str], folder: str, suffix: str, relative_to: str | N
     """
     found: list[tuple[str, bool]] = []
     for path in data:
-        found += [(one, one != path) for one in _matches(path)] or [(path.rstrip(os.sep) or path, False)]
+        found += [(one, one != path) for one in files_of(path)] or [(path.rstrip(os.sep) or path, False)]
     if not any(is_match for _, is_match in found):
         return [path for path, _ in found], 0
     made = set()
@@ -188,23 +180,6 @@ def expanded(data: Sequence[str], folder: str, suffix: str, relative_to: str | N
             made.add(output)
     left = [path for path, is_match in found if not (is_match and os.path.realpath(path) in made)]
     return left, len(found) - len(left)
-
-
-def _matches(path: str) -> list[str]:
-    """The files that a path stands for, sorted; none if it is the name of one, or of nothing."""
-    if is_uri(path):
-        from svmfast.formats.remote import files_at
-
-        return files_at(path)
-    inside = os.path.join(glob.escape(path), "*") if os.path.isdir(path) else path
-    return sorted(filter(os.path.isfile, glob.glob(inside, recursive=True))) if _many(path) else []
-
-
-def _many(path: str) -> bool:
-    """Whether a path of this machine stands for many files: a folder, or a pattern that is no file's name."""
-    if is_uri(path):
-        return False
-    return os.path.isdir(path) or (glob.has_magic(path) and not os.path.lexists(path))
 
 
 def planned(data: Sequence[str], folder: str, suffix: str, relative_to: str | None) -> list[FileResult]:
@@ -254,38 +229,13 @@ def _key(path: str) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def refuse_to_replace_data(path: str) -> None:
-    """Refuse a MODEL that is named by no flag where a file is that is no model: it may be meant as DATA."""
-    if os.path.isfile(path) and os.access(path, os.R_OK) and detect(path) == "data":
-        raise OptionError(
-            f"MODEL would replace '{path}', which is no model; several DATA need a name for the model, "
-            "`output`"
-        )
-
-
-def listed(source: str | os.PathLike[str], *, memory: int = MEMORY) -> list[str]:
-    """The names in a list: one per line or, if it contains a NUL byte, each terminated by one.
-
-    `memory` limits the bytes of the names.
-    """
-    with open_source(source) as opened:
-        allowance = Allowance(memory, opened.name, "list")
-        text = opened.read_whole(allowance, _UNPACKED_BYTES)
-        needed = _NAME_BYTES * sum(map(text.count, (b"\n", b"\r", b"\0")))
-        opened.check_unpacked(len(text) + needed, 64 * _UNPACKED_BYTES)
-        allowance.check(len(text) + needed)
-    names = text.split(b"\0") if b"\0" in text else text.splitlines()
-    return [os.fsdecode(name) for name in names if name]
-
-
 def _needs_work(job: FileResult, skip_existing: bool) -> bool:
     """Whether a file is to be predicted; make the folder of its output."""
     if skip_existing and os.path.isfile(job.output):
         job.status = "skipped"
         return False
-    if _many(job.data):
-        what = "the folder has no files" if os.path.isdir(job.data) else "no file has such a name"
-        job.error = str(FileAccessError(job.data, None, what))
+    if is_many(job.data):
+        job.error = str(no_files(job.data))
         return False
     with reported(job.output):
         os.makedirs(os.path.dirname(job.output) or os.curdir, exist_ok=True)

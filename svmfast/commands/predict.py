@@ -286,7 +286,8 @@ def run_many(
     **options: Any,
 ) -> int:
     """Predict the rows of many files; status 2 if some failed."""
-    from svmfast.commands.many import listed, predict_files
+    from svmfast.commands.file_names import listed
+    from svmfast.commands.many import predict_files
 
     _keep_memory()
     ending = SUFFIX if suffix is None else suffix

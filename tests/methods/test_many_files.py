@@ -8,6 +8,10 @@ from command import ran
 from program import data
 from table_files import columns_of, write
 
+import svmfast
+from svmfast.errors import FileAccessError
+from svmfast.formats.model_files import model_bytes
+
 IRIS = data("iris.train")
 BLOCKS = "meka --task svc --block-only --cluster-rows 30 --overlap 0.2"
 
@@ -41,3 +45,20 @@ def test_files_are_one_input(words, tmp_path):
         made = folder / "model"
         done = ran(*words.split(), "-q", "-o", made, files[0], "--files-from", folder / "list")
         assert made.read_bytes() == (tmp_path / "whole").read_bytes(), done.stderr
+
+
+def test_a_folder_and_a_pattern_stand_for_their_files(tmp_path):
+    lines = IRIS.read_bytes().splitlines(keepends=True)
+    (folder := tmp_path / "in").mkdir()
+    for name, part in (("b", lines[50:]), ("a", lines[:50]), (".hidden", [b"1 1:x\n"])):
+        (folder / name).write_bytes(b"".join(part))
+    (folder / "empty").mkdir()
+    (tmp_path / "list").write_text(f"{folder}/[a-b]*\n")
+    ran("budget-train", "-q", "-B", "5", "-o", tmp_path / "whole", IRIS)
+    for words in (["-o", "m", "in/"], ["in/*", "m"], ["--files-from", "list", "-o", "m"]):
+        ran("budget-train", "-q", "-B", "5", *words, cwd=tmp_path)
+        assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
+    made = [svmfast.budget_train(data, budget=5).model for data in (folder, [f"{folder}/*"], IRIS)]
+    assert len({model_bytes(one) for one in made}) == 1
+    with pytest.raises(FileAccessError, match=r"/empty: the folder has no files$"):
+        svmfast.budget_train(folder / "empty")

@@ -16,7 +16,7 @@ from every_command import COMMAND_OF, RUNS, words
 from nightly import nightly_but
 from program import data, metered, model
 
-from svmfast.commands import command, many
+from svmfast.commands import command, file_names
 from svmfast.commands.predictor import Predictor
 from svmfast.commands.scale import scale
 from svmfast.errors import InputError, MemoryLimitError, SvmfastError
@@ -184,13 +184,13 @@ def test_a_list_states_the_memory_of_its_names(tmp_path):
     place = tmp_path / "list"
     for text, names in ((b"a\r\nb\n\n c\n", ["a", "b", " c"]), (b"a\nb\0c\0", ["a\nb", "c"])):
         place.write_bytes(text)
-        assert many.listed(place) == names
+        assert file_names.listed(place) == names
     place.write_bytes(b"a\n" * 1000)
     with pytest.raises(MemoryLimitError, match=f"^the list {place} needs"):
-        many.listed(place, memory=100_000)
+        file_names.listed(place, memory=100_000)
     place.write_bytes(gzip.compress(b"a\n" * (600_000)))
     with pytest.raises(InputError, match="unpacks to more than 100 times its size"):
-        many.listed(place)
+        file_names.listed(place)
 
 
 # --- blocks
