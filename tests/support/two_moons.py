@@ -31,7 +31,7 @@ def kernel(a, b, gamma):
 def refit(start, blocks, count, options, *, bias=True, room=0):
     """Refit coefficients on blocks of rows, each with an order; return the expansion and the refit."""
     problem, cache = RefitProblem(start, options, bias=bias), KernelCache(room)
-    fit = Refit(problem, start, count)
+    fit = Refit(problem, count)
     while not fit.done:
         sums = (
             problem.sums(block, order, fit.trial, cache, place)

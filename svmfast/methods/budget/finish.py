@@ -70,7 +70,7 @@ def _refits(run: BudgetRun, iterates: list[BudgetExpansion], kept: Kept | None) 
         for name, (pair, iterate) in enumerate(zip(pairs, iterates[first:], strict=False), first):
             bias = run.options.bias is not False
             problem = RefitProblem(iterate, run.step_options(pair), bias=bias, name=name)
-            fits.append(Refit(problem, iterate, pair.count))
+            fits.append(Refit(problem, pair.count))
             state = None if kept is None else kept.load(f"refit-{name}")
             if state is not None:
                 fits[-1].restore(state)

@@ -58,7 +58,7 @@ def moved(
     if not n or not m:
         return start
     problem, everything = RefitProblem(start, options, bias=bias), np.arange(n)
-    fit = Refit(problem, start, n)
+    fit = Refit(problem, n)
     while not fit.done:
         fit.advance(problem.sums(rows, everything, fit.trial, KernelCache(0)))
 

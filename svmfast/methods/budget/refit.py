@@ -158,13 +158,14 @@ def losses(options: StepOptions, f: FloatArray, y: FloatArray) -> tuple[FloatArr
 class Refit:
     """Newton's method for a problem. Until :attr:`done`, pass the sums at :attr:`trial` to :meth:`advance`.
 
-    `start` are the initial coefficients, `count` is the number of training rows n.
+    `count` is the number of training rows n. The coefficients start at zero: those of the descent are so
+    large where lambda is small that Newton's method would not return from them.
     """
 
-    def __init__(self, problem: RefitProblem, start: BudgetExpansion, count: int) -> None:
+    def __init__(self, problem: RefitProblem, count: int) -> None:
         self.problem, self._count = problem, count
         self._penalty = problem.penalty()
-        self._theta = np.append(start.coef, start.bias) if problem.bias else start.coef.copy()
+        self._theta = np.zeros(problem.size)
         #: The objective at theta, once it is known.
         self._value: float | None = None
         self._step, self._length = np.zeros(problem.size), 0.0
