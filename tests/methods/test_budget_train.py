@@ -108,6 +108,8 @@ def test_rare_classes_are_never_held_out_entirely():
         made, report = budget_train(source, BudgetTrainOptions(probability=True, seed=seed, passes=1))
         assert report.classes == 2
         assert np.isfinite(made.head.prob_a).all()
+        one = BudgetTrainOptions(svm_type="epsilon_svr", probability=True, seed=seed)
+        assert budget_train(source_of(Rows.from_dense([[1.0]]), [3.0]), one)[1].rows == 1
 
 
 def test_regression_learns_a_curve():
@@ -131,6 +133,10 @@ def test_class_weights_move_the_boundary():
         made, _ = budget_train(source_of(rows, y), BudgetTrainOptions(gamma=1, budget=25, weights=weights))
         shares.append(np.mean(predicted(made, rows) == 1))
     assert (np.diff(shares) > 0.05).all()
+    twice, _ = budget_train(
+        source_of(rows, y), BudgetTrainOptions(gamma=1, budget=25, weights=((1, 2.0), (1, 5.0)))
+    )
+    assert libsvm_model_bytes(twice) == libsvm_model_bytes(made)
 
 
 @pytest.mark.parametrize(("keep", "usual"), [("last", False), ("refit", True)])
@@ -160,15 +166,20 @@ def test_the_descent_visits_a_sample_and_the_refit_all_rows():
     assert abs(np.mean(y * slack)) < 1e-3 * np.mean(slack)
 
 
-def test_a_refit_that_is_worse_is_not_returned():
-    source, validate = moons(), Rows.from_dense(two_moons(500, 22)[0])
-    options = replace(MOONS, passes=3)
+@pytest.mark.parametrize(
+    ("cost", "weights", "kept"), [(1, (), True), (1, ((1, 0.1),), True), (10, ((1, 10.0),), False)]
+)
+def test_the_iterate_is_kept_if_its_weighted_errors_on_training_rows_are_fewer(cost, weights, kept):
+    """In the last two cases not by the number of errors; rows to validate choose nothing."""
+    source, (x, y) = moons(), two_moons(500, 22)
+    options = replace(MOONS, C=cost, weights=weights, passes=3)
     iterate, report = budget_train(source, replace(options, keep="last"))
     assert report.steps == 3 * 600
-    # The labels are the iterate's own predictions, so nothing can be better.
-    made, report = budget_train(source, options, validate=(validate, predicted(iterate, validate)))
-    assert report.validation.accuracy == 100.0
-    np.testing.assert_array_equal(made.sv_coef, iterate.sv_coef)
+    answers = predicted(iterate, Rows.from_dense(x))
+    for labels in (answers, -answers, y):
+        made, report = budget_train(source, options, validate=(Rows.from_dense(x), labels))
+        assert np.array_equal(made.sv_coef, iterate.sv_coef) == kept
+        assert report.validation.accuracy == 100 * np.mean(predicted(made, Rows.from_dense(x)) == labels)
 
 
 def test_minus_one_first_is_swapped_as_libsvm_does():

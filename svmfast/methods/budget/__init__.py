@@ -128,7 +128,7 @@ METHOD = Method(
             flag="--validate",
             required=False,
             copies=5,  # twice what they take: half of the memory is for the rows to train on
-            help="Held-out rows that decide between the refit and the last iterate; the score is reported.",
+            help="Held-out rows on which the model's score is reported.",
         ),
     ),
     options=BudgetTrainOptions,

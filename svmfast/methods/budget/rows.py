@@ -38,7 +38,7 @@ class Division:
     seed: int
     #: (k,) labels in LIBSVM's order; empty for regression.
     classes: FloatArray
-    #: Numbers of the first rows of the classes: every class keeps a training row.
+    #: Numbers of the first rows of the classes, or of all rows: every class keeps a training row.
     first: IntArray
     #: The shares of the rows that are held out, used for comparisons, and visited.
     held: float
@@ -46,14 +46,11 @@ class Division:
     drawn: float
 
     def codes(self, labels: FloatArray) -> Codes:
-        """Number the class of each label, -1 for an unknown one; regression has only class 0."""
+        """Number the class of each label; regression has only class 0."""
         if not len(self.classes):
             return np.zeros(len(labels), dtype=np.int32)
         order = np.argsort(self.classes)
-        place = np.searchsorted(self.classes[order], labels)
-        place[place == len(order)] = 0
-        found: Codes = np.where(self.classes[order[place]] == labels, order[place], _UNUSED).astype(np.int32)
-        return found
+        return order[np.searchsorted(self.classes[order], labels)].astype(np.int32)
 
     def training_codes(self, rows: WorkingSet) -> Codes:
         """The codes of rows, with -1 for those that are held out."""
@@ -111,7 +108,7 @@ class Prepared:
 
 @dataclass(eq=False)
 class Selection:
-    """Rows in the input's own columns, for comparisons or probabilities; code -1 is an unknown class."""
+    """Rows in the input's own columns, for comparisons or probabilities."""
 
     rows: Rows
     labels: FloatArray
@@ -124,15 +121,9 @@ class Selection:
 
 
 class RunRows:
-    """The rows of a run, divided by purpose; candidates are compared on the rows of `validate`, if given."""
+    """The rows of a run, divided by purpose."""
 
-    def __init__(
-        self,
-        source: TrainingSource,
-        options: BudgetTrainOptions,
-        validate: tuple[Rows, FloatArray] | None,
-        threads: int = 1,
-    ) -> None:
+    def __init__(self, source: TrainingSource, options: BudgetTrainOptions, threads: int = 1) -> None:
         if source.n_rows == 0:
             raise OptionError("no rows to train on")
         self.source, self.options, self._threads = source, options, threads
@@ -140,11 +131,11 @@ class RunRows:
         self.classes = class_labels(source.labels) if options.is_classifier else np.zeros(0)
         if options.is_classifier and len(self.classes) == 1:
             raise SingleClassError(self.classes[0])
-        wanted = validate is None and options.keep != "last" and not options.probability
+        wanted = options.keep != "last" and not options.probability
         self.division = Division(
             options.seed,
             self.classes,
-            np.array(source.labels.first if options.is_classifier else [], dtype=np.int64),
+            np.array(source.labels.first if options.is_classifier else [0], dtype=np.int64),
             held=min(0.2, self._share(MOST_HELD_OUT)) if options.probability else 0.0,
             picked=self._share(SAMPLE) if wanted else 0.0,
             drawn=min(1.0, options.sample / source.n_rows),
@@ -157,7 +148,7 @@ class RunRows:
         #: Rows on which candidates are compared, and on which the probabilities are fitted.
         self.selection: Selection
         self.held_out: Selection
-        self._divide(validate, threads)
+        self._divide(threads)
 
     @cached
     def descent(self) -> WorkingSets:
@@ -193,7 +184,7 @@ class RunRows:
         return self._order[1]
 
     def fitted(self, most: int, pairs: Sequence[tuple[int, int]], threads: int) -> list[TrainingBlock]:
-        """About `most` training rows of each pair of classes, or for regression of all."""
+        """At most `most` training rows of each pair of classes, or for regression of all."""
         fewest = min(int(self.counts[sorted({*pair})].sum()) for pair in pairs)
         share = self._share(most * self.source.n_rows // max(1, fewest))
         parts = list(self.source.each(_fitted, (self.division, share), threads))
@@ -202,7 +193,8 @@ class RunRows:
         norms, blocks = rows.squared_norms(), []
         for first, second in pairs:
             mine = np.flatnonzero((codes == first) | (codes == second))
-            mine = mine[:: max(1, len(mine) // most)]
+            if len(mine) > most:
+                mine = mine[np.arange(most) * len(mine) // most]
             targets = np.where(codes[mine] == first, 1.0, -1.0) if len(self.classes) else labels[mine]
             blocks.append(TrainingBlock(rows.take(mine), norms[mine], targets))
         return blocks
@@ -212,7 +204,7 @@ class RunRows:
         share, needed, memory = most / self.source.n_rows, self.source.n_bytes, self.options.memory
         return share if needed <= memory // 2 else min(share, memory / 4 / needed)
 
-    def _divide(self, validate: tuple[Rows, FloatArray] | None, threads: int) -> None:
+    def _divide(self, threads: int) -> None:
         counts = np.zeros(max(1, len(self.classes)), dtype=np.int64)
         held, picked = [], []
         for own, out, some in self.source.each(_divided, self.division, threads):
@@ -221,9 +213,6 @@ class RunRows:
             picked.append(some)
         self.counts, self.held_out = counts, self._select(held)
         self.selection = self.held_out if self.options.probability else self._select(picked)
-        if validate is not None:
-            rows, labels = validate
-            self.selection = Selection(rows, labels, self.division.codes(labels))
 
     def _select(self, parts: list[tuple[Rows, FloatArray]]) -> Selection:
         rows = Rows.concatenate([rows for rows, _ in parts])

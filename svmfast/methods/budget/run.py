@@ -93,11 +93,11 @@ def budget_train(
 ) -> tuple[KernelExpansion, BudgetTrainReport]:
     """Train an RBF model on a budget; the number of threads does not change it.
 
-    Candidates are compared on the rows of `validate`, and their score is reported. The model's vectors are
-    rounded to the eight digits of a LIBSVM file, so that saving does not change it.
+    The score on the rows of `validate` is reported; they choose nothing. The model's vectors are rounded to
+    the eight digits of a LIBSVM file, so that saving does not change it.
     """
     begin = time.perf_counter()
-    run = BudgetRun(source, options, validate, setting.threads)
+    run = BudgetRun(source, options, setting.threads)
     kept = kept_results("budget-train", source, options, setting)
     found = _vectors(run, setting, kept)
     seconds = time.perf_counter() - begin

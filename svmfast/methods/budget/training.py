@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
@@ -67,17 +68,11 @@ class Descended:
 
 
 class BudgetRun:
-    """The state of a training run; `validate` are rows and labels on which candidates are compared."""
+    """The state of a training run."""
 
-    def __init__(
-        self,
-        source: TrainingSource,
-        options: BudgetTrainOptions,
-        validate: tuple[Rows, FloatArray] | None = None,
-        threads: int = 1,
-    ) -> None:
+    def __init__(self, source: TrainingSource, options: BudgetTrainOptions, threads: int = 1) -> None:
         self.source, self.options, self.threads = source, options, threads
-        self.rows = RunRows(source, options, validate, threads)
+        self.rows = RunRows(source, options, threads)
         self.gamma = options.gamma or (1.0 / source.n_features if source.n_features else 1.0)
         self.pairs = self._new_pairs()
         #: The next pass, working set, and position within its order.
@@ -108,9 +103,8 @@ class BudgetRun:
         """The problem of a pair with `rows` rows, by default with all training rows."""
         options, negative, positive = self.options, 1.0, 1.0
         if options.is_classifier:
-            weights = dict(options.weights)
             labels = self.rows.classes[[pair.second, pair.first]]
-            negative, positive = (weights.get(int(y), 1.0) for y in labels)
+            negative, positive = (prod(w for own, w in options.weights if own == label) for label in labels)
         return StepOptions(
             budget=options.budget,
             gamma=self.gamma,
@@ -133,7 +127,7 @@ class BudgetRun:
         return engine.decision_values(rows)[:, 0]
 
     def loss(self, pair: Pair, expansion: BudgetExpansion) -> float:
-        """The share of wrong labels, or the mean squared error, on the selection rows of a pair."""
+        """The share of wrong labels, weighted as in training, or the mean squared error, on selected rows."""
         if not self.options.is_classifier:
             rows, labels = self.rows.selection.rows, self.rows.selection.labels
             if not len(labels):
@@ -142,7 +136,9 @@ class BudgetRun:
         rows, positive = self.rows.selection.of_pair(pair.first, pair.second)
         if not len(positive):
             return 0.0
-        return float(np.mean((self.decisions(expansion, rows) > 0) != positive))
+        wrong = (self.decisions(expansion, rows) > 0) != positive
+        negative_weight, positive_weight = self.step_options(pair).weights
+        return float(np.average(wrong, weights=np.where(positive, positive_weight, negative_weight)))
 
     @property
     def total(self) -> int:
