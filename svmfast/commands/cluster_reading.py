@@ -14,7 +14,7 @@ from svmfast.commands.cluster_rows import ClusterRows, Summary
 from svmfast.commands.given import checked_labels, data_of
 from svmfast.commands.training import training_labels
 from svmfast.display import count
-from svmfast.errors import DataFormatError, OptionError, WrongTypeError
+from svmfast.errors import DataFormatError, OptionError, SvmfastError, WrongTypeError
 from svmfast.formats.classes import TrainingClasses
 from svmfast.formats.dataset import Notes, naming_file
 from svmfast.formats.files_read import FilesRead
@@ -119,7 +119,8 @@ class ClusterReader:
 
 def with_whole_rows(collection: Any) -> Any:
     """The collection, an array with all columns in each of its blocks."""
-    if not (hasattr(collection, "to_delayed") and getattr(collection, "ndim", 0) == 2):
+    ndim = getattr(collection, "ndim", 0)
+    if not (hasattr(collection, "to_delayed") and isinstance(ndim, int) and ndim == 2):  # not a Delayed
         raise WrongTypeError("the collection", collection, "a two-dimensional dask array, or a DataFrame")
     return collection.rechunk({1: -1}) if hasattr(collection, "rechunk") else collection
 
@@ -138,16 +139,25 @@ def _hold(pieces: tuple[Piece, ...], reading: Reading, names_classes: bool) -> H
 
 
 def _hold_partition(data: Any, labels: Any, number: int, reading: Reading, names_classes: bool) -> HeldRows:
+    name = f"partition {number}"
+    try:
+        return _held(data, labels, name, reading, names_classes)
+    except SvmfastError as error:
+        error.args = (f"{name}: {str(error).removeprefix('the data: ')}",)
+        raise
+
+
+def _held(data: Any, labels: Any, path: str, reading: Reading, names_classes: bool) -> HeldRows:
     columns: list[Sequence[str]] = []
-    classes, path = TrainingClasses() if names_classes else None, f"partition {number}"
+    classes = TrainingClasses() if names_classes else None
     how: dict[str, Any] = {"labels": labels, "labelled": True, "classes": classes}
     rows, given = data_of(data, reading=reading, see=columns.append, **how)
     if given is None:
-        raise OptionError(f"{path}: `labels` are missing: pass them, or their column (`label`)")
+        raise OptionError("`labels` are missing: pass them, or their column (`label`)")
     given = given if classes is None else training_labels(given, classes)
     values = checked_labels(rows, given, reading.class_names)
     if reading.scale is not None:
-        with naming_file(path):
+        with naming_file("the data"):
             rows, values = reading.scale.apply(rows), reading.scale.apply_labels(values)
     names = tuple(columns[0]) if columns else None
     return HeldRows(

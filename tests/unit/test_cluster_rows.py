@@ -210,7 +210,7 @@ def test_errors_are_those_of_one_process(what, workers, tmp_path, monkeypatch):
 @pytest.mark.parametrize("sizes", [(9000, 0, 12_000, 9000), (100, 29_900)])
 def test_collections_of_dask_train_the_model_of_arrays(workers, table, sizes):
     dask = pytest.importorskip("dask.array")
-    from dask.dataframe import from_delayed
+    from dask.dataframe import concat, from_delayed
     from dask.delayed import delayed
 
     x, y = table
@@ -234,6 +234,9 @@ def test_collections_of_dask_train_the_model_of_arrays(workers, table, sizes):
     assert made.class_names == alone.class_names
     with pytest.raises(DataFormatError, match=r"^partition 0: row 1: class label is not an integer \('"):
         budget_train(rows, labels + 0.5, **options)
+    last = frames.partitions[-1].assign(a=np.nan)
+    with pytest.raises(SvmfastError, match=rf"^partition {len(parts)}: row 1, column 'a': there is no value"):
+        budget_train(concat([frames, last]), **options)
 
 
 def test_a_command_trains_the_same_model_on_workers(workers, table, tmp_path):
