@@ -82,6 +82,7 @@ def connected(
             cluster = _local_cluster(package, int(address.removeprefix(_LOCAL)), holds_rows, folder)
             client = stack.enter_context(package.Client(stack.enter_context(cluster)))
         else:
+            stack.enter_context(package.utils.silence_logging_cmgr(50))
             try:
                 client = stack.enter_context(package.Client(address, timeout=PATIENCE))
                 client.wait_for_workers(1, timeout=PATIENCE)
@@ -89,9 +90,21 @@ def connected(
                 what = "the answer is not Dask's" if isinstance(error, MemoryError) else error
                 raise SvmfastError(f"no scheduler with workers at '{address}': {what}") from error
         try:
+            _check_versions(client)
             yield Workers(client, lost, local=local)
         except (package.comm.CommClosedError, package.core.RPCClosed) as error:
             raise SvmfastError(lost) from error
+
+
+def _check_versions(client: Any) -> None:
+    """Refuse workers without the installed svmfast: they might fail to read a call, and never answer."""
+    versions = client.get_versions(packages=["svmfast"])
+    expected = versions["client"]["packages"]["svmfast"]
+    for place, found in versions["workers"].items():
+        version = found["packages"]["svmfast"]
+        if version != expected:
+            has = f"svmfast {version}" if version else "no svmfast"
+            raise SvmfastError(f"the worker at {place} has {has}; expected {expected or 'none'}")
 
 
 def _local_cluster(package: Any, n_workers: int, holds_rows: bool, folder: str) -> Any:

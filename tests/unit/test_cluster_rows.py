@@ -312,6 +312,16 @@ def test_calls_are_run_in_order(workers):
     assert np.argsort(times).tolist() == [9, *range(9)]
 
 
+def test_workers_without_svmfast_are_refused(workers, monkeypatch):
+    versions = workers.client.get_versions(packages=["svmfast"])
+    for found in versions["workers"].values():
+        found["packages"]["svmfast"] = None
+    monkeypatch.setattr("distributed.Client.get_versions", lambda *_, **__: versions)
+    address = workers.client.scheduler.address
+    with pytest.raises(SvmfastError, match=r"^the worker at tcp:\S+ has no svmfast"), connected(address):
+        pass
+
+
 def test_local_workers_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """One error, also in a worker, which runs a script without a guard once more."""
 
