@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from svmfast.display import count, named_labels
-from svmfast.errors import DataFormatError, NotFiniteError, OptionError
+from svmfast.errors import DataFormatError, FileAccessError, NotFiniteError, OptionError
 from svmfast.evaluation.describe import describe_scaling
 from svmfast.figures import Figures, figure
 from svmfast.formats.classes import TrainingClasses
@@ -99,6 +99,7 @@ def scaled(
     twice = restored is None or (labels is not None and given is not None and given.target is None)
     if twice:
         check_replayable(path)
+    since = os.path.getmtime(path) if os.path.isfile(path) else None
     if restored is None and reading.missing == "mean":
         from svmfast.commands.training import with_means
 
@@ -108,7 +109,7 @@ def scaled(
     if twice:
         with naming_file(path, "expected values closer to each other"):
             given = _scaling_of(blocks, given, seen, (asked.lower, asked.upper), labels)
-        blocks = read_through(path, reading, threads, classes=classes)
+        blocks = _unchanged(path, since, read_through(path, reading, threads, classes=classes))
         if classes is not None and classes.names is not None:
             meaning = named_labels({float(label): name for label, name in enumerate(classes.names)})
             listener.note(f"{path}: labels stand for classes: {meaning}")
@@ -173,6 +174,12 @@ def _in_order(
 
             DataCheck(None, replace(reading, scale=given), heard).columns(block.path, block.columns)
         yield block
+
+
+def _unchanged(path: str, since: float | None, blocks: Iterator[Dataset]) -> Iterator[Dataset]:
+    yield from blocks
+    if since is not None and os.path.getmtime(path) != since:
+        raise FileAccessError(path, None, "changed between two readings")
 
 
 def _write(texts: Iterator[list[tuple[bytes, int]]], output: str | os.PathLike[str]) -> int:

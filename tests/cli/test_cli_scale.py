@@ -16,7 +16,7 @@ from golden import manifest
 from program import FIXTURES, PROGRAM, data, lines_of, model, started
 
 import svmfast as package
-from svmfast.errors import MemoryLimitError
+from svmfast.errors import FileAccessError, MemoryLimitError
 from svmfast.evaluation.scale_check import ScaleCheck
 from svmfast.formats.model_files import load_model, model_bytes
 from svmfast.formats.ranges import ranges_bytes, read_ranges
@@ -24,6 +24,7 @@ from svmfast.formats.svmlight import read_svmlight, write_svmlight
 from svmfast.methods.registry import methods
 from svmfast.models.scaled import ScaledModel
 from svmfast.models.scaling import Scaling, TargetRange
+from svmfast.progress import Listener
 from svmfast.rows import Rows
 
 GOLDEN, RANGES = FIXTURES / "golden", data("iris.ranges")
@@ -282,3 +283,12 @@ def test_range_files_round_trip_byte_for_byte():
     made = Scaling.from_ranges([0.1, 1], [0.3, 1], target=TargetRange(-1, 1, 2, 3))
     text = b"y\n-1 1\n2 3\nx\n-1 1\n1 0.10000000000000001 0.29999999999999999\n"
     assert ranges_bytes(made.ranges, made.target) == text
+
+
+def test_a_file_that_changes_between_its_two_readings_is_refused(tmp_path):
+    path, out = tmp_path / "rows", tmp_path / "out"
+    path.write_bytes(b"1 1:1\n2 1:2\n")
+    listener = Listener(progress=lambda *done: os.utime(path, (0, 0)))
+    with pytest.raises(FileAccessError, match="rows: changed between two readings"):
+        package.scale(path, out, listener=listener)
+    assert not out.exists()
