@@ -24,7 +24,7 @@ from svmfast.formats.classes import TrainingClasses, number_of
 from svmfast.formats.dataset import Dataset, Notes, RowStream, as_one_dataset
 from svmfast.formats.json_lines import JsonRows
 from svmfast.formats.source import Source, SourceLike
-from svmfast.formats.table_columns import TableColumns, label_of, pandas_index
+from svmfast.formats.table_columns import LABEL, TableColumns, label_of, pandas_index
 from svmfast.options import Reading
 from svmfast.rows import Rows
 
@@ -68,20 +68,16 @@ class TableStream(RowStream):
         self._pa, self._groups = pyarrow(), groups
         super().__init__(source, reading)
         self._threads, self._keep = threads, keep
-        self._labels, self._classes, self._nulls = labels, classes, nulls
+        self._classes = classes
+        self._how: dict[str, Any] = {"labels": labels, "classes": classes, "nulls": nulls}
         self._names = self._reading.names
         self._total = 0
         self._batch: Any = None
         self._spool: IO[bytes] | None = None
         try:
             with self._reporting():
-                openers = {
-                    "parquet": self._parquet,
-                    "arrow": self._arrow,
-                    "csv": self._csv,
-                    "jsonl": self._json,
-                }
-                self._batches = openers.get(kind, self._arrow_stream)()
+                openers = {"parquet": self._parquet, "arrow": self._arrow, "csv": self._csv}
+                self._batches = {**openers, "jsonl": self._json}.get(kind, self._arrow_stream)()
         except BaseException:
             self.close()
             raise
@@ -112,14 +108,8 @@ class TableStream(RowStream):
         self.group_bytes = [one.total_byte_size for one in groups]
         chosen = range(len(groups)) if self._groups is None else self._groups
         self._total = sum(groups[k].num_rows for k in chosen)
-        return iter(
-            file.iter_batches(
-                batch_size=self._block_rows(),
-                columns=list(self.columns.read),
-                row_groups=chosen,
-                use_threads=self._threads > 1,
-            )
-        )
+        found = file.iter_batches(self._block_rows(), chosen, [*self.columns.read], self._threads > 1)
+        return iter(found)
 
     def _arrow(self) -> Iterator[Any]:
         from pyarrow import ipc
@@ -207,18 +197,8 @@ class TableStream(RowStream):
         self._all = schema.names
         if self._names is not None and first_line == 1:
             self._names = None  # the features of a table without names are in the model's order
-        self.columns = TableColumns(
-            schema,
-            self.path,
-            self._reading,
-            self._names,
-            self._keep,
-            first_line=first_line,
-            left_out=pandas_index(schema),
-            labels=self._labels,
-            classes=self._classes,
-            nulls=self._nulls,
-        )
+        given = schema, self.path, self._reading, self._names, self._keep
+        self.columns = TableColumns(*given, first_line=first_line, left_out=pandas_index(schema), **self._how)
         found, scaling = len(self.columns.features), self._scaling
         wanted = 0 if scaling is None or scaling.encoding is not None else len(scaling)
         if found < wanted:
@@ -332,7 +312,15 @@ def opened_object(
     name, expected = _IN_MEMORY, "expected named columns, each with values of one type"
     reading_it = partial(foreign, name, "cannot be read as a table", expected, TableError)
     with reading_it():
-        schema, batches_of = schema_and_batches(data)
+        try:
+            schema, batches_of = schema_and_batches(data)
+        except pyarrow().ArrowException:  # pandas converts all columns, and fails for one of several types
+            known = [*map(str, data.columns)] if hasattr(data, "loc") else []
+            chosen = reading.features or reading.names or known
+            if not {*chosen, *filter(None, [reading.label])} < {*known}:
+                raise
+            used = [one in {*chosen, reading.label_column, LABEL} for one in known]
+            schema, batches_of = schema_and_batches(data.loc[:, used])
         index = pandas_index(schema)
     if reading.label is None and label_of(schema.names, reading) not in schema.names:
         reading = replace(reading, unlabelled=True)
