@@ -1,6 +1,7 @@
 """Scores, losses and skill of predictions: plain formulas, scikit-learn, intervals of stated coverage."""
 
 import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -15,8 +16,13 @@ from svmfast.formats.svmlight import read_svmlight
 from svmfast.frontiers.comparing import better_than_chance
 from svmfast.methods.common.cross_validation import fold_numbers
 from svmfast.methods.common.equal_rows import Counted, frequent_groups, quantiles, row_keys, rows_aside
+from svmfast.methods.common.error_statement import TRAINED_ON
 from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.compressor import Compressor
+from svmfast.methods.dcpred import DcpredOptions
+from svmfast.methods.dcpred.fit import fit_exact
+from svmfast.methods.method import Setting
+from svmfast.methods.train.training import TrainOptions, train
 from svmfast.rows import Rows
 from svmfast.score import Score, quality, roc_auc
 from svmfast.solvers.intervals import clopper_pearson, weighted_sum
@@ -277,6 +283,21 @@ def test_a_stored_zero_makes_no_other_row():
     assert split.state.times.min() >= 2
     for parts in (rows_aside(row_keys(both), (0, 0)).fitted, fold_numbers(both, 5, 0)):
         np.testing.assert_array_equal(parts[:n], parts[n:])
+
+
+def test_a_support_vector_that_svm_train_rounded_is_its_row():
+    """svm-train writes 8 digits: rows of 17 digits were measured on although their vectors were fitted."""
+    rng, notes = np.random.default_rng(4), []
+    x = rng.normal(size=(300, 4)) * 10.0 ** np.arange(-9, 11, 5)
+    full = train(Rows.from_dense(x), (np.arange(300) % 3).astype(float), TrainOptions(gamma=1e-3))
+    vectors = np.array([[float(f"{value:.8g}") for value in row] for row in full.sv.to_dense()])
+    short = replace(full, sv=Rows.from_dense(vectors))
+    split = Compressor(short, Rows.from_dense(x), options=CompressOptions()).split
+    parts = (split.fit, split.choose, split.state)
+    assert split.trained_on
+    assert sum(len(part) for part in parts) == 300
+    fit_exact(Rows.from_dense(x), short, DcpredOptions(iterations=0), Setting(1, note=notes.append))
+    assert notes == [TRAINED_ON]
 
 
 def test_frequent_rows_are_counted_and_may_be_fitted():

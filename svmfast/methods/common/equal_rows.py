@@ -36,6 +36,28 @@ def row_keys(rows: Rows) -> list[bytes]:
     return keys
 
 
+def vector_keys(vectors: Rows, rows: Rows, keys: list[bytes]) -> list[bytes]:
+    """The keys of a model's support vectors among `rows`, whose :func:`row_keys` are `keys`.
+
+    svm-train writes 8 digits of each value. A vector that is one of the rows but for this has the row's key.
+    """
+    own = row_keys(vectors)
+    if set(keys).issuperset(own):
+        return own
+    written = dict(zip(row_keys(_eight_digits(rows)), keys, strict=True))
+    return [written.get(short, key) for short, key in zip(row_keys(_eight_digits(vectors)), own, strict=True)]
+
+
+def _eight_digits(rows: Rows) -> Rows:
+    """The rows with values of 8 significant digits."""
+    values = rows.values.copy()
+    stored = (values != 0) & np.isfinite(values)
+    digits = 7 - np.floor(np.log10(np.abs(values[stored]))).astype(np.int64)
+    scale = 10.0 ** np.clip(digits, -300, 300)
+    values[stored] = np.rint(values[stored] * scale) / scale
+    return Rows.trusted(rows.indptr, rows.indices, values, rows.n_columns)
+
+
 def groups_of(keys: list[bytes]) -> tuple[IntArray, IntArray]:
     """The group of every key, numbered in order of appearance, and the first member of each group."""
     seen: dict[bytes, int] = {}

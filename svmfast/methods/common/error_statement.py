@@ -16,10 +16,11 @@ from svmfast.rows import FloatArray, Rows
 from svmfast.score import interval_text, values_differing_percent
 from svmfast.solvers.platt import fit_sigmoid, laplace_scale
 
-#: Said of a statement on rows that the exact model was trained on: its values keep away from 0 there.
+#: Said of a statement on rows that the exact model was trained on: its values keep away from 0 there, or it
+#: has learned their noise.
 TRAINED_ON = (
-    "the model was trained on rows of `data`, which contain its support vectors: new rows differ more "
-    "than reported, for some models several times as much; rows that it was not trained on show how much"
+    "the model was trained on rows of `data`, which contain its support vectors: new rows may differ several "
+    "times as much as reported, or less; rows that it was not trained on show how much"
 )
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from svmfast.methods.common.equal_rows import Counted, frequent_groups, groups_of, row_keys
+from svmfast.methods.common.equal_rows import Counted, frequent_groups, groups_of, row_keys, vector_keys
 from svmfast.methods.common.row_sample import drawn_by_class
 from svmfast.methods.compress import CompressOptions
 from svmfast.methods.compress.reduced_set import Target
@@ -121,7 +121,9 @@ def gather(
     everything = sv if data is None else Rows.concatenate([sv, data])
     columns, width = occurring(everything), everything.n_columns
     everything = compact(everything, columns)
-    group, first = groups_of(row_keys(everything))
+    keys = row_keys(everything)
+    keys[:n_sv] = vector_keys(everything[:n_sv], everything[n_sv:], keys[n_sv:])
+    group, first = groups_of(keys)
     own = group if data is None else group[n_sv:]
     times = np.bincount(own, minlength=len(first)).astype(np.float64)
     frequent = np.zeros(len(first), dtype=np.bool_)

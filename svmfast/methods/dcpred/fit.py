@@ -25,7 +25,7 @@ from svmfast.methods.common.cross_validation import (
     checked_labels,
     cross_validate,
 )
-from svmfast.methods.common.equal_rows import Aside, row_keys, rows_aside
+from svmfast.methods.common.equal_rows import Aside, row_keys, rows_aside, vector_keys
 from svmfast.methods.common.error_statement import (
     TRAINED_ON,
     ErrorStatement,
@@ -159,8 +159,8 @@ def fit_exact(
     expansion = exact.expansion
     if expansion is not None and expansion.kernel.kind == "rbf":
         held = {keys[i] for i in aside.held}
-        inside, vectors = _with_vectors(inside, expansion, held, options.seed)
-        if 2 * len({*row_keys(vectors[0])}.intersection(keys)) > len(vectors[0]):
+        inside, vectors, named = _with_vectors(inside, expansion, held, options.seed, (rows, keys))
+        if 2 * len(named.intersection(keys)) > len(vectors[0]):
             setting.note(TRAINED_ON)
         if (used := len(vectors[1])) < (n := len(expansion.sv)) and n > MOST_VECTORS:
             setting.note(f"fitted on a sample of {used:,} of the {n:,} support vectors, and on the data")
@@ -249,11 +249,11 @@ MOST_VECTORS = 50_000
 
 
 def _with_vectors(
-    inside: Rows, exact: KernelExpansion, aside: set[bytes], seed: int
-) -> tuple[Rows, tuple[Rows, FloatArray]]:
+    inside: Rows, exact: KernelExpansion, aside: set[bytes], seed: int, data: tuple[Rows, list[bytes]]
+) -> tuple[Rows, tuple[Rows, FloatArray], set[bytes]]:
     """Add support vectors to the rows to fit, except those equal to rows `aside`; of many, a sample by class.
 
-    With them come their squared coefficients.
+    With them come their squared coefficients, and their keys among the rows of `data`.
     """
     width = max(inside.n_columns, exact.sv.n_columns)
     sv, sv_coef, n = exact.sv, exact.sv_coef, len(exact.sv)
@@ -263,10 +263,12 @@ def _with_vectors(
         sv, sv_coef = sv.take(places), sv_coef[:, places]
     sv = sv.renumbered(sv.indices, width)
     # Support vectors are often rows of the data; those that equal held-out rows are not added.
-    new = np.array([i for i, key in enumerate(row_keys(sv)) if key not in aside], dtype=np.int64)
+    keys = vector_keys(sv, *data)
+    new = np.array([i for i, key in enumerate(keys) if key not in aside], dtype=np.int64)
     sv = sv.take(new)
     squares = (sv_coef[:, new] ** 2).sum(axis=0)
-    return Rows.concatenate([inside.renumbered(inside.indices, width), sv]), (sv, squares)
+    joined = Rows.concatenate([inside.renumbered(inside.indices, width), sv])
+    return joined, (sv, squares), {*keys} - aside
 
 
 def _labelled(rows: Rows, exact: Head, values: FloatArray) -> Problem:
