@@ -19,6 +19,7 @@ from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.budget import BudgetTrainOptions, finish
 from svmfast.methods.budget.run import budget_train
 from svmfast.methods.budget.training import BudgetRun
+from svmfast.methods.common.resuming import kept_results
 from svmfast.methods.method import Setting
 from svmfast.methods.train.training import TrainOptions, train
 from svmfast.rows import Rows
@@ -160,7 +161,7 @@ def test_the_descent_visits_a_sample_and_the_refit_all_rows():
     source, options = source_of(Rows.from_dense(x), y), replace(MOONS, sample=3000, passes=2)
     made, report = budget_train(source, options)
     assert 2 * 2800 < report.steps < 2 * 3200
-    assert report.rows == 9000
+    assert (report.rows, report.lambda_min) == (9000, 1 / 9000)
     # At the minimum of the objective over all rows, its derivative by the bias vanishes.
     slack = np.maximum(0, 1 - y * made.decision_values(Rows.from_dense(x))[:, 0])
     assert abs(np.mean(y * slack)) < 1e-3 * np.mean(slack)
@@ -283,6 +284,11 @@ def test_an_interrupted_run_continues_to_the_same_bytes(tmp_path, monkeypatch, m
     assert trained_bytes(source, options, after) == whole
     with pytest.raises(OptionError, match="of a run with other rows or options"):
         trained_bytes(source, replace(options, C=11), after)
+    edges = [Rows(np.array([0, k, 3]), np.arange(3, dtype=np.int32), np.ones(3), 3) for k in (1, 2)]
+    after_edge = Setting(1, checkpoint=partial(Checkpoint, str(tmp_path / "edge")))
+    kept_results("", source_of(edges[0], [1, 2]), options, after_edge)
+    with pytest.raises(OptionError, match="of a run with other rows or options"):
+        kept_results("", source_of(edges[1], [1, 2]), options, after_edge)
     other = fixture("iris")[0]
     other.working_set(0, 0, 0).labels[[0, 60]] = other.working_set(0, 0, 0).labels[[60, 0]]
     with pytest.raises(OptionError, match="of a run with other rows or options"):

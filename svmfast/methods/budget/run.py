@@ -129,7 +129,8 @@ def _vectors(run: BudgetRun, setting: Setting, kept: Kept | None) -> Descended:
 def _report(
     run: BudgetRun, found: Descended, model: KernelExpansion, score: Quality | None, seconds: float
 ) -> BudgetTrainReport:
-    lambdas = [pair.machine.options.lambda_ for pair in run.pairs]
+    last = run.options.keep == "last"  # of the rows visited, otherwise of all
+    lambdas = [(pair.machine.options if last else run.step_options(pair)).lambda_ for pair in run.pairs]
     counts = found.counts
     steps, full = (sum(numbers) for numbers in zip(*counts, strict=True)) if counts else (0, 0)
     trained = int(run.rows.counts.sum())

@@ -30,5 +30,6 @@ def _sums(block: WorkingSet, _: None) -> Sums:
     """Sums in which every number has another weight, so that changed rows have others."""
     places = 1.0 + np.arange(len(block.rows.indices)) % 8191
     numbers = 1.0 + block.numbers % 8191
-    pairs = ((places, block.rows.values), (places, block.rows.indices), (numbers, block.labels))
+    rows, lengths = block.rows, np.diff(block.rows.indptr)
+    pairs = (places, rows.values), (places, rows.indices), (numbers, block.labels), (numbers, lengths)
     return [np.array([np.sum(weight * value) for weight, value in pairs])]
