@@ -123,7 +123,7 @@ def test_refit_reaches_the_minimum(extra, bias):
     tight = {"maxiter": 2000, "gtol": 1e-9}
     oracle = minimize(objective, np.zeros(17 + bias), given, method="BFGS", options=tight)
     before, reached = (objective(np.append(e.coef, [e.bias] * bias), *given) for e in (start, found))
-    assert report.iterations < refit_module.MAX_ITERATIONS
+    assert report.iterations < 12  # with a wrong Hessian more
     assert reached <= oracle.fun * (1 + 1e-4)
     assert reached < before
     assert bias or found.bias == 0.0
