@@ -160,6 +160,12 @@ def test_refit_reads_blocks_and_orders_and_ignores_the_room_for_kernel_values(mo
     for room in (10_000, 20_000, 1 << 20):
         found = refit(start, lambda: pieces, 300, options, room=room)[0]
         np.testing.assert_array_equal(found.coef, again.coef)
+    cache, values = refit_module.KernelCache(170), np.ones(10)
+    for key in range(3):
+        cache.keep((key,), values)
+    cache.forget(0)
+    cache.keep((3,), values)
+    assert [cache.get((key,)) is not None for key in range(4)] == [False, True, False, True]
 
 
 @pytest.mark.parametrize("lambda_", [1e-3, 1e-320])
