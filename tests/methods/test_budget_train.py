@@ -16,7 +16,8 @@ from svmfast.formats.checkpoint import Checkpoint
 from svmfast.formats.libsvm_model import libsvm_model_bytes
 from svmfast.formats.spool import Spool
 from svmfast.formats.svmlight import read_svmlight
-from svmfast.methods.budget import BudgetTrainOptions, finish
+from svmfast.methods.budget import BudgetTrainOptions, finish, moving
+from svmfast.methods.budget import rows as rows_module
 from svmfast.methods.budget.run import budget_train
 from svmfast.methods.budget.training import BudgetRun
 from svmfast.methods.common.resuming import kept_results
@@ -88,7 +89,7 @@ def test_each_pair_uses_only_its_own_vectors():
         assert (coef * np.where(mine < start[i + 1], 1, -1) >= 0).all()
 
 
-def test_probabilities_are_fitted_on_rows_that_were_not_trained_on():
+def test_probabilities_are_fitted_on_rows_that_were_not_trained_on(monkeypatch):
     source, test = fixture("digits")
     options = BudgetTrainOptions(C=10, gamma=0.02, budget=30, probability=True)
     made, report = budget_train(source, options)
@@ -101,6 +102,8 @@ def test_probabilities_are_fitted_on_rows_that_were_not_trained_on():
     likelihood = np.mean(np.log(estimates[np.arange(len(column)), column]))
     assert likelihood > -1.0  # ten classes, about ten held-out rows of each: guessing gives -2.3
     assert not budget_train(source, replace(options, probability=False))[0].head.has_probability
+    monkeypatch.setattr(rows_module, "MOST_HELD_OUT", 50)
+    assert 20 < budget_train(source, options)[1].held_out < 80
 
 
 def test_rare_classes_are_never_held_out_entirely():
@@ -109,6 +112,8 @@ def test_rare_classes_are_never_held_out_entirely():
         made, report = budget_train(source, BudgetTrainOptions(probability=True, seed=seed, passes=1))
         assert report.classes == 2
         assert np.isfinite(made.head.prob_a).all()
+        few, _ = budget_train(source, BudgetTrainOptions(sample=20, seed=seed, passes=1))
+        assert (few.nr_sv > 0).all()
         one = BudgetTrainOptions(svm_type="epsilon_svr", probability=True, seed=seed)
         assert budget_train(source_of(Rows.from_dense([[1.0]]), [3.0]), one)[1].rows == 1
 
@@ -156,7 +161,7 @@ def test_moved_vectors_lower_the_objective():
     assert losses[1] < 0.8 * losses[0]
 
 
-def test_the_descent_visits_a_sample_and_the_refit_all_rows():
+def test_the_descent_visits_a_sample_and_the_refit_all_rows(monkeypatch):
     x, y = two_moons(9000, 3)
     source, options = source_of(Rows.from_dense(x), y), replace(MOONS, sample=3000, passes=2)
     made, report = budget_train(source, options)
@@ -165,6 +170,15 @@ def test_the_descent_visits_a_sample_and_the_refit_all_rows():
     # At the minimum of the objective over all rows, its derivative by the bias vanishes.
     slack = np.maximum(0, 1 - y * made.decision_values(Rows.from_dense(x))[:, 0])
     assert abs(np.mean(y * slack)) < 1e-3 * np.mean(slack)
+    assert budget_train(source, replace(options, keep="last"))[1].lambda_min == 1 / 3000
+    given = []
+    monkeypatch.setattr(moving, "MOST_ROWS", 3000)
+    monkeypatch.setattr(moving, "moved", lambda start, *more, **_: given.append(more) or start)
+    _, report = budget_train(source, replace(options, move=1, probability=True))
+    assert 2 * 2200 < report.steps < 2 * 2600
+    ((block, moves),) = given
+    assert (len(block.targets), moves.lambda_) == (3000, 1 / report.rows)
+    assert not np.isin(block.rows.to_dense()[:, 1], x[chosen(np.arange(9000), 2, 0.2), 1]).any()
 
 
 @pytest.mark.parametrize(
@@ -245,6 +259,7 @@ def test_columns_far_apart_take_no_extra_memory():
     near, wide = (budget_train(source_of(one, y), MOONS)[0] for one in (rows, far))
     np.testing.assert_array_equal(near.sv_coef, wide.sv_coef)
     np.testing.assert_array_equal(near.sv.indices.astype(np.int64) * 400_000_000, wide.sv.indices)
+    assert budget_train(source_of(far, y), replace(MOONS, gamma=0))[1].gamma == 1 / 2_000_000_001
 
 
 class Interrupted(Exception):
@@ -275,6 +290,7 @@ class Stopping:
 def test_an_interrupted_run_continues_to_the_same_bytes(tmp_path, monkeypatch, most):
     source, _ = fixture("iris")
     options = BudgetTrainOptions(C=10, gamma=0.5, budget=6, move=2)
+    monkeypatch.setattr(finish, "REFIT_MATRICES", 10**6 if most % 2 else 8)  # pairs one after another
     whole = trained_bytes(source, options)
     with pytest.raises(Interrupted):
         trained_bytes(source, options, Setting(1, checkpoint=Stopping(str(tmp_path / "kept"), most)))

@@ -129,8 +129,9 @@ def test_class_weights_are_weights_of_rows(name):
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
 def test_class_weights_of_blocks_are_those_of_libsvm(kernel):
     (rows, y), weights = read("wine.train"), {1: 5.0, 3: 0.1}
+    twice = (1, 2.5), (3, 0.1), (1, 2.0)
     blocks = settings(clusters=1, block_only=True, gamma=(0.05,), C=(2.0,), laplacian=kernel == "laplacian")
-    made, _ = fit(rows, y, replace(blocks, weights=tuple(weights.items())))
+    made, _ = fit(rows, y, replace(blocks, weights=twice))
     gram = pairwise_kernels(rows.to_dense(), metric=kernel, gamma=0.05)
     pairs = {"class_weight": weights, "decision_function_shape": "ovo"}
     expected = SVC(C=2.0, kernel="precomputed", **pairs).fit(gram, y).decision_function(gram)

@@ -1,6 +1,7 @@
 """`svmfast meka --block-only`: local models against scikit-learn on the same rows, held and in a file."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from two_moons import kernel
 
 from svmfast import meka
 from svmfast.errors import MemoryLimitError
+from svmfast.formats.checkpoint import Checkpoint
 from svmfast.formats.model_files import model_bytes
 from svmfast.formats.spool import Spool
 from svmfast.formats.svmlight import read_svmlight
@@ -86,8 +88,12 @@ def test_landmarks_fit_the_squared_hinge_of_the_classes_present(name):
     made, _ = meka(dataset, **{**options, "clusters": 8, "landmarks": 15})
     cells, found = made.route(rows), predicted(made, rows)
     assert (made.sizes <= 15).all()
-    for cell in range(made.n_cells):
+    of_cells = np.split(np.abs(made.coef), np.cumsum(made.sizes)[:-1], axis=1)
+    for cell, (coef, rho) in enumerate(zip(of_cells, made.rho, strict=True)):
         assert set(found[cells == cell]) <= set(y[cells == cell])
+        if len(rho) > 1:  # absent classes lose everywhere
+            present = np.isin(made.head.labels, y[cells == cell])
+            assert (-rho[~present] < (-coef.sum(axis=1) - rho)[present].min()).all()
     assert np.mean(found == y) > 0.95
 
 
@@ -102,7 +108,7 @@ def test_landmarks_of_ridge_have_each_cluster_s_own_mean():
         np.testing.assert_allclose(made.decision_values(test)[there, 0], expected, rtol=1e-4)
 
 
-def test_hard_rows():
+def test_hard_rows(tmp_path):
     """Equal rows, leaves of one class, fewer rows than leaves, wide sparse rows; what is left out is said."""
     notes: list[str] = []
     x = np.vstack([np.zeros((300, 2)), RNG.normal(size=(100, 2)) + 9])
@@ -110,7 +116,11 @@ def test_hard_rows():
     options = replace(BLOCKS, clusters=None, cluster_rows=10, overlap=1.0)
     made, _ = fit(Rows.from_dense(x), y, options, Setting(1, note=notes.append))
     assert (predicted(made, Rows.from_dense(x[:300])) == 1).all()
-    assert len(notes) == 1
+    kept = Setting(1, note=notes.append, checkpoint=partial(Checkpoint, str(tmp_path / "kept")))
+    for _ in range(3):  # from nothing, then from the first three cells
+        assert model_bytes(fit(Rows.from_dense(x), y, options, kept)[0]) == model_bytes(made)
+        next((tmp_path / "kept").glob("*-3.npz")).unlink()
+    assert len(set(notes)) == 1
     assert "rows of clusters that k-means could not divide were left out" in notes[0]
     assert made.n_cells > 4
     few = Rows.from_dense([[0.0, 1.0], [5.0, 0.0], [0.0, 1.0]]).renumbered(

@@ -208,6 +208,9 @@ def test_singular_and_regular_systems_are_solved_at_any_scale(scale):
     if scale >= 1e-300:
         found = solve_with_ridge(root @ root.T * scale, right[0] * scale, refit_module._cholesky)
         assert root @ root.T @ found == pytest.approx(right[0], rel=1e-6)
+        rounded = np.array([[1, 1 + 1e-9], [1 + 1e-9, 1]]) * scale  # by which it is not quite semidefinite
+        found = solve_with_ridge(rounded, np.full(2, 2 * scale), refit_module._cholesky)
+        assert found == pytest.approx([1, 1], rel=1e-6)
     for n in (0, 1, 3):
         assert solve_with_ridge(np.zeros((n, n)), np.ones(n), refit_module._cholesky).tolist() == [0.0] * n
 

@@ -123,6 +123,10 @@ def test_clipping_cannot_raise_the_error_and_an_indefinite_system_is_refused(gam
     clipped = (q * spectrum.values) @ q.T
     assert np.linalg.eigvalsh(clipped)[0] > -1e-8
     assert error(clipped, exact) <= error(found, exact) * (1 + 1e-9)
+    shifted = positive_spectrum(meka, "shift")
+    whole = (shifted.vectors * shifted.values) @ shifted.vectors.T
+    expected = meka.link_matrix() + max(0.0, -spectrum.smallest) * np.eye(len(whole))
+    np.testing.assert_allclose(whole, expected, atol=1e-8)
     if smallest < -1e-3:
         message = r"plus lambda 1e-06 is not positive; use `psd` clip or shift"
         with pytest.raises(UnsupportedError, match=message):
@@ -161,7 +165,7 @@ def test_sampled_error_estimates_the_whole():
     assert np.mean([estimate(500, seed) for seed in range(5)]) == pytest.approx(true, rel=0.1)
 
 
-@pytest.mark.parametrize("cost", [0.01, 1.0, 30.0])
+@pytest.mark.parametrize("cost", [0.01, 1.0, 30.0, 1e3])
 def test_squared_hinge_against_liblinear(cost):
     rng = np.random.default_rng(1)
     x = rng.normal(size=(200, 12)) * np.geomspace(0.1, 3, 12)

@@ -88,10 +88,10 @@ def _divided(
 
 
 def _fitted(block: WorkingSet, asked: tuple[Division, float]) -> tuple[Rows, FloatArray, Codes]:
-    """Some of the training rows, with their labels and codes."""
+    """Some of the rows, with their labels and codes."""
     division, share = asked
     codes = division.training_codes(block)
-    mask = chosen(block.numbers, division.seed + _FIT, share) & (codes != _UNUSED)
+    mask = chosen(block.numbers, division.seed + _FIT, share)
     return block.rows.take(mask), block.labels[mask], codes[mask]
 
 
