@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from svmfast import _core
+from svmfast.kernels import NEGLIGIBLE
 from svmfast.methods.budget.rows import Division
 from svmfast.methods.budget.sgd import BudgetExpansion, StepOptions, TrainingBlock
 from svmfast.rows import FloatArray, IntArray, Rows
@@ -103,6 +104,7 @@ class RefitProblem:
         values: FloatArray = _core.rbf_rows(
             block.rows, block.norms, order, self._basis, self._squares, self.options.gamma
         )
+        values *= values >= NEGLIGIBLE
         values[:, m] = 1
         return values
 
