@@ -23,6 +23,7 @@ from svmfast.formats.svmlight import read_svmlight
 from svmfast.methods.meka.fit import fit, fit_blocks
 from svmfast.methods.method import Setting
 from svmfast.rows import Rows
+from svmfast.solvers.row_blocks import HeldBlocks
 
 RNG = np.random.default_rng(2)
 BLOCKS = replace(settings(block_only=True, gamma=(0.05,), C=(2.0,)), rank=None)
@@ -49,6 +50,9 @@ def test_rows_in_a_file_and_in_memory_give_the_same_bytes(changes):
     for threads in (1, 2):
         assert model_bytes(in_file(Rows.from_dense(x), y, options, threads)) == model_bytes(made)
     assert (report.rows, report.clusters) == (len(x), made.n_cells)
+    if "landmarks" in changes:
+        assert set(report.ranks) == {options.landmarks}
+        return
     # A reach is found from a sample of the rows.
     assert sum(report.ranks) == pytest.approx(1.3 * len(x), rel=0.03)
     if "clusters" in changes:
@@ -144,3 +148,16 @@ def test_memory_is_checked_for_centers_clusters_and_the_model():
         with pytest.raises(MemoryLimitError, match=what) as refused:
             fit(given, y, options)
         fit(given, y, replace(options, memory=20 * refused.value.needed))
+
+
+@pytest.mark.parametrize("changes", [{}, {"task": "ridge", "clusters": 600, "memory": 12 << 20}])
+def test_a_model_that_would_be_too_large_has_landmarks(changes):
+    x = RNG.normal(size=(40_000, 3))
+    y = np.where(RNG.random(len(x)) < 0.3, 3.0, np.where(x[:, 0] * x[:, 1] > 0, 1.0, 2.0))
+    options = replace(BLOCKS, **{"clusters": 100, "overlap": 0.0, "memory": 8 << 20, **changes})
+    notes = []
+    made, report = fit_blocks(HeldBlocks(Rows.from_dense(x), y), options, Setting(1, note=notes.append))
+    assert "`landmarks` instead" in notes[0]
+    few = max(report.ranks)
+    same, _ = fit_blocks(HeldBlocks(Rows.from_dense(x), y), replace(options, landmarks=few, rank=few), Setting(1))
+    assert model_bytes(replace(made, provenance=None)) == model_bytes(replace(same, provenance=None))

@@ -110,8 +110,8 @@ class MekaOptions(Seeded, Bounded, Tasked):
     )
     block_only: bool = switch(
         "Use exact blocks within clusters and zero between them (BKA); svc: one LIBSVM model per cluster. "
-        "Rows beyond half of `memory` go to a temporary file. With `landmarks`, blocks are of low rank (svc: "
-        "squared hinge).",
+        "Rows beyond half of `memory` go to a temporary file. With `landmarks`, or if the model would "
+        "exceed `memory`, blocks are of low rank (svc: squared hinge).",
     )
     cluster_rows: int = option(
         None,

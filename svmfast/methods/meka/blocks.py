@@ -29,8 +29,8 @@ from svmfast.solvers.training_data import WorkingSet, class_labels, expand
 MOST_TIMES = 8
 #: The size of the model is foreseen once so many local models are trained.
 FORESEEN = 64
-#: What makes it smaller.
-SMALLER = "use `landmarks`, or fewer"
+#: Landmarks of a cluster if exact blocks make too large a model; with fewer it is refused.
+LANDMARKS = (16, 256)
 
 
 class BlockWork:
@@ -42,13 +42,10 @@ class BlockWork:
         self.source, self.options, self.setting, self.n_rows = source, options, setting, source.n_rows
         self._kept = kept_results("meka", source, options, setting)
         self.labels, self.mean = np.zeros(0), 0.0
-        self.head = Head("epsilon_svr")
         if options.task == "svc":
             self.labels = class_labels(source.labels)
             if len(self.labels) < 2:
                 raise SingleClassError(self.labels[0])
-            rest = options.landmarks is not None and len(self.labels) > 2
-            self.head = Head("c_svc", self.labels.astype(np.int64), one_vs_rest=rest)
         else:
             (total,) = source.total(_label_sum, None, setting.threads)
             self.mean = float(total[0]) / source.n_rows
@@ -67,14 +64,8 @@ class BlockWork:
         self.sample = expand(rows, source.columns, source.n_features)
         setting.progress(0, None, "rows to clusters")
         self.leaves = source.sent(leaf_of, self.tree, len(self.tree.reach), setting.threads)
-        self.ranks, self.links = tuple(self.leaves.sizes.tolist()), 0
-        self.bytes = triangle_bytes(self.leaves.sizes)
-        largest = int(max(self.ranks))
-        needed = self._held + setting.threads * largest * self._row_bytes(largest, rows)
-        smaller = "use more `clusters`, smaller `cluster_rows` or fewer `threads`"
-        self._check_memory(f"training on clusters of up to {largest:,} rows", needed, smaller)
-        left = (options.memory // 2 - needed) // setting.threads >> 20
-        self._cache = max(1, min(CACHE_MEGABYTES, left))
+        self.ranks, self.links, self.bytes = tuple[int, ...](), 0, 0
+        self._entries = rows.nnz // len(rows)
 
     def _branches(self, sampled: int) -> Callable[[int, int], int]:
         """The number of children of a node by its sampled rows and its level."""
@@ -93,27 +84,45 @@ class BlockWork:
         return [self._model(gamma, one) for one in regularizations]
 
     def _model(self, gamma: float, regularization: float) -> RoutedModel:
-        source, options, setting = self.source, self.options, self.setting
+        try:
+            return self._trained(self.options, gamma, regularization)
+        except _TooLargeError as large:
+            fitting = min(LANDMARKS[1], int(large.vectors * large.limit / (2 * large.needed)))
+            if self.options.landmarks is not None or fitting < LANDMARKS[0]:
+                raise
+            some = 1 << fitting.bit_length() - 1
+            fewer = replace(self.options, landmarks=some, rank=some)
+            try:
+                model = self._trained(fewer, gamma, regularization)
+            except MemoryLimitError:
+                raise large from None
+            self.setting.note(
+                f"with exact blocks the model would need {large.needed:,} bytes, and the limit is "
+                f"{large.limit:,} (`memory`); clusters have {some} `landmarks` instead"
+            )
+            return model
+
+    def _trained(self, options: MekaOptions, gamma: float, regularization: float) -> RoutedModel:
+        source, setting = self.source, self.setting
         kernel = Kernel(options.kernel_kind, gamma)
         weights = [prod(w for label, w in options.weights if label == own) for own in self.labels]
         most = inf if options.clusters else float(MOST_TIMES * options.cluster_rows)
-        local = Local(
-            options, kernel, regularization, self.labels, np.array(weights), self.mean, most, self._cache
-        )
+        cache = self._cache(options)
+        local = Local(options, kernel, regularization, self.labels, np.array(weights), self.mean, most, cache)
         cells: list[Cell] = []
         held = left_out = 0
-        name = f"{gamma!r}-{regularization!r}"
+        name = f"{gamma!r}-{regularization!r}-{options.landmarks}"
         for cell in self._cells(name, local):
             cells.append(cell)
             held += 12 * cell.vectors.nnz + 8 * (len(cell.vectors) + cell.coef.size)
             left_out += cell.left_out
-            setting.progress(len(cells), len(self.ranks), "clusters trained")
-            self._check_memory("the model", 2 * held, SMALLER)  # twice, since it is put together
-            if len(cells) in (FORESEEN, len(self.ranks)):
-                self._check_prediction(cells, kernel, held)
+            setting.progress(len(cells), len(self.leaves.sizes), "clusters trained")
+            self._check_size(local, cells, held)
         if left_out:
             setting.note(f"{left_out:,} rows of clusters that k-means could not divide were left out")
-        model = self._joined(cells, kernel)
+        ranks = self.leaves.sizes if options.landmarks is None else np.minimum(self.leaves.sizes, options.rank)
+        self.ranks, self.bytes = tuple(ranks.tolist()), triangle_bytes(ranks)
+        model = self._joined(local, cells)
         return replace(
             model,
             children=self.tree.children,
@@ -121,21 +130,32 @@ class BlockWork:
             landmarks=expand(model.landmarks, source.columns, source.n_features),
         )
 
-    def _joined(self, cells: Sequence[Cell], kernel: Kernel) -> RoutedModel:
+    def _joined(self, local: Local, cells: Sequence[Cell]) -> RoutedModel:
         """A model of one level in compact columns."""
+        head = Head("epsilon_svr")
+        if len(self.labels):
+            rest = local.options.landmarks is not None and len(self.labels) > 2
+            head = Head("c_svc", self.labels.astype(np.int64), one_vs_rest=rest)
         counts = [cell.nr_sv for cell in cells if cell.nr_sv is not None]
         vectors, coef = [cell.vectors for cell in cells], [cell.coef for cell in cells]
         rho, nr_sv = np.stack([cell.rho for cell in cells]), np.stack(counts) if counts else None
         return RoutedModel.flat(
-            self.head, kernel, self.tree.leaf_centers[: len(cells)], vectors, coef, rho, nr_sv
+            head, local.kernel, self.tree.leaf_centers[: len(cells)], vectors, coef, rho, nr_sv
         )
 
-    def _check_prediction(self, cells: Sequence[Cell], kernel: Kernel, held: int) -> None:
-        """Refuse a model that is too large for a prediction; what some cells foresee may be a quarter off."""
-        share, memory = len(cells) / len(self.ranks), self.options.memory
-        needed = (held + self._joined(cells, kernel).working_bytes) / share
-        if needed > (memory if share == 1 else 1.25 * memory):
-            raise MemoryLimitError("the model", int(needed), memory, f"raise `memory`, or {SMALLER}")
+    def _check_size(self, local: Local, cells: Sequence[Cell], held: int) -> None:
+        """Refuse a model that is too large to put together, beside the rows, or to predict with.
+
+        What some cells foresee may be a quarter off.
+        """
+        share, memory, needed = len(cells) / len(self.leaves.sizes), self.options.memory, 4 * held
+        if len(cells) in (FORESEEN, len(self.leaves.sizes)):
+            needed = int(max(needed, held + self._joined(local, cells).working_bytes) / share)
+            memory = memory if share == 1 else memory + memory // 4
+        if needed > memory:
+            advice = f"raise `memory`, or use {'fewer ' if local.options.landmarks else ''}`landmarks`"
+            vectors = sum(len(cell.vectors) for cell in cells) // len(cells)
+            raise _TooLargeError("the model", needed, self.options.memory, advice, vectors)
 
     def _cells(self, name: str, local: Local) -> Iterator[Cell]:
         """The local models of all leaves in order, first those that an earlier run kept."""
@@ -156,16 +176,24 @@ class BlockWork:
         found[:, self.source.columns] = centers
         return found
 
-    def _row_bytes(self, largest: int, sampled: Rows) -> int:
+    def _cache(self, options: MekaOptions) -> int:
+        """The megabytes that are left for LIBSVM's cache while each thread trains on a cluster."""
+        largest, threads = int(max(self.leaves.sizes)), self.setting.threads
+        needed = self._held + threads * largest * self._row_bytes(options, largest)
+        smaller = "use more `clusters`, smaller `cluster_rows` or fewer `threads`"
+        self._check_memory(f"training on clusters of up to {largest:,} rows", needed, smaller)
+        return max(1, min(CACHE_MEGABYTES, (options.memory // 2 - needed) // threads >> 20))
+
+    def _row_bytes(self, options: MekaOptions, largest: int) -> int:
         """Bound the bytes of the work on a row of a leaf, beyond LIBSVM's cache."""
-        options, entries = self.options, sampled.nnz // len(sampled)
-        needed = 64 + 52 * entries  # three copies, one of LIBSVM's
+        columns, functions = len(self.source.columns), max(1, len(self.labels))
+        needed = 64 + 52 * self._entries  # three copies, one of LIBSVM's
         if options.landmarks is not None:
-            return needed + 8 * (3 * options.landmarks + 8 * self.head.n_functions) + 8 * sampled.n_columns
+            return needed + 8 * (3 * options.landmarks + 8 * functions) + 8 * columns
         if options.task == "svc" and not options.laplacian:
             return needed
         # LIBSVM stores a precomputed value in a node of 16 bytes, in addition to the matrix itself.
-        return needed + largest * (48 if options.task == "svc" else 24) + 8 * sampled.n_columns
+        return needed + largest * (48 if options.task == "svc" else 24) + 8 * columns
 
     def _check_memory(self, what: str, needed: int, *instead: str) -> None:
         """Raise MemoryLimitError if the rows, which may take half of the memory, leave too little."""
@@ -173,6 +201,14 @@ class BlockWork:
         if needed > memory // 2:
             advice = ", or ".join(["raise `memory`", *instead])
             raise MemoryLimitError(what, memory // 2 + needed, memory, advice)
+
+
+class _TooLargeError(MemoryLimitError):
+    """The model would be too large; its clusters have so many vectors on average."""
+
+    def __init__(self, what: str, needed: int, limit: int, instead: str, vectors: int) -> None:
+        super().__init__(what, needed, limit, instead)
+        self.vectors = vectors
 
 
 def _label_sum(block: WorkingSet, _: None) -> Sums:
