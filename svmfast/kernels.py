@@ -25,8 +25,8 @@ PARAMETERS = {
     "precomputed": (),
     LAPLACIAN: ("gamma",),
 }
-#: Gaussian kernel values below it are taken as 0 where solvers multiply them: products below 2.2e-308 are subnormal,
-#: which processors handle some twenty times more slowly.
+#: Smaller Gaussian kernel values are 0 where solvers multiply them: products below 2.2e-308 are subnormal,
+#: and arithmetic with those is some twenty times slower.
 NEGLIGIBLE = 1e-150
 NATIVE_KINDS = {"linear": 0, "polynomial": 1, "rbf": 2, "sigmoid": 3}
 

@@ -156,8 +156,9 @@ def test_a_model_that_would_be_too_large_has_landmarks(changes):
     y = np.where(RNG.random(len(x)) < 0.3, 3.0, np.where(x[:, 0] * x[:, 1] > 0, 1.0, 2.0))
     options = replace(BLOCKS, **{"clusters": 100, "overlap": 0.0, "memory": 8 << 20, **changes})
     notes = []
-    made, report = fit_blocks(HeldBlocks(Rows.from_dense(x), y), options, Setting(1, note=notes.append))
+    rows = HeldBlocks(Rows.from_dense(x), y)
+    made, report = fit_blocks(rows, options, Setting(1, note=notes.append))
     assert "`landmarks` instead" in notes[0]
     few = max(report.ranks)
-    same, _ = fit_blocks(HeldBlocks(Rows.from_dense(x), y), replace(options, landmarks=few, rank=few), Setting(1))
+    same, _ = fit_blocks(rows, replace(options, landmarks=few, rank=few), Setting(1))
     assert model_bytes(replace(made, provenance=None)) == model_bytes(replace(same, provenance=None))

@@ -20,7 +20,7 @@ from svmfast.methods.meka.local import CACHE_MEGABYTES, Cell, Local, local_model
 from svmfast.methods.method import Setting
 from svmfast.models.head import Head
 from svmfast.models.routed import RoutedModel
-from svmfast.rows import FloatArray, Rows
+from svmfast.rows import FloatArray
 from svmfast.solvers.center_tree import MOST_CHILDREN, grown, leaf_of, sample
 from svmfast.solvers.row_blocks import RowBlocks, Sums
 from svmfast.solvers.training_data import WorkingSet, class_labels, expand
@@ -120,7 +120,9 @@ class BlockWork:
             self._check_size(local, cells, held)
         if left_out:
             setting.note(f"{left_out:,} rows of clusters that k-means could not divide were left out")
-        ranks = self.leaves.sizes if options.landmarks is None else np.minimum(self.leaves.sizes, options.rank)
+        ranks = self.leaves.sizes
+        if options.landmarks is not None:
+            ranks = np.minimum(ranks, options.rank)
         self.ranks, self.bytes = tuple(ranks.tolist()), triangle_bytes(ranks)
         model = self._joined(local, cells)
         return replace(
