@@ -1,7 +1,7 @@
 """How time and memory grow with rows, support vectors, features and classes, and accuracy with rows.
 
     python scripts/bench/growth.py --table growth [--only svs --sizes 100 200] [--page docs/benchmarks.md]
-    python scripts/bench/growth.py --table checkerboard [--only meka] [--sizes 10000 100000]
+    python scripts/bench/growth.py --table rows [--only squares] [--sizes 10000 100000]
 
 Models and rows are synthetic: standard normal values, random coefficients. Every measurement is a separate
 svmfast process; its time is that of all cores (other work on the machine moves it little), less that of a
@@ -9,15 +9,19 @@ process that does nothing, and its memory the peak. Rows are streamed through a 
 slope is fitted to the upper half of an axis: time grows with size to the power of it. A slope over less than
 a second is start-up and noise, and is left out. `parsing` is predict with a linear model. No data are needed.
 
-Table checkerboard (docs/methods.md): local models against a budget. A row's label is the color of its square,
-and the other one for a tenth of the rows, so that no classifier exceeds 90 %.
+Table rows: accuracy and cost by the number of training rows, which are Parquet files of 250,000 rows (`train`:
+the first), with one thread and with two workers. A tenth of the rows have the other label, so that no
+classifier exceeds 90 %. squares: 2 features, the colors of a board of 1,024 squares. smooth: 20 features, the
+sign of a quadratic form. `sent` are the bytes that all processes of this machine sent each other (Linux).
 """
 
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet
 from harness import PROGRAM, Table, measure, run
 
 from svmfast.formats.model_files import save_model
@@ -131,37 +135,64 @@ def slope(sizes, values):
     return float(np.polyfit(np.log(sizes[-keep:]), np.log(values[-keep:]), 1)[0])
 
 
-SIDE, NOISE, TEST = 32, 0.1, 100_000  # squares a side, rows with the other label, rows to predict
+NOISE, TEST, PART = 0.1, 100_000, 250_000  # rows with the other label; rows to predict; rows of a file
+#: For each problem the kernel and cost, and the methods with their options.
+PROBLEMS = {"squares": "-g 2 -c 1", "smooth": "-g 0.02 -c 1"}
 METHODS = {
-    "budget-train, 500 vectors": "budget-train -g 2 -c 1 -B 500 --passes 1",
-    "meka, local models": "meka --task svc -g 2 -c 1 --block-only",
-    "meka, local, 64 landmarks": "meka --task svc -g 2 -c 1 --block-only --landmarks 64",
+    "train": "train",
+    "budget-train, 500 vectors": "budget-train -B 500",
+    "meka, local models": "meka --task svc --block-only",
 }
 
 
-def board(path, n, seed):
-    """Write rows of a board to a file; return their labels."""
-    rng, found = np.random.default_rng(seed), []
-    with path.open("wb") as out:
-        for first in range(0, n, 1_000_000):
-            x = rng.random((min(1_000_000, n - first), 2)) * SIDE
-            color = np.where(np.floor(x).sum(axis=1) % 2 == 0, 1.0, -1.0)
-            found.append(np.where(rng.random(len(x)) < NOISE, -color, color))
-            write_svmlight(out, Rows.from_dense(np.round(x, 4)), found[-1])
-    return np.concatenate(found)
+def parts(folder, problem, n, seed):
+    """Write rows of a problem to Parquet files; return the files and the labels."""
+    rng, files, labels = np.random.default_rng(seed), [], []
+    folder.mkdir()
+    for first in range(0, n, PART):
+        count = min(PART, n - first)
+        if problem == "squares":
+            x = rng.random((count, 2)) * 32
+            positive = np.floor(x).sum(axis=1) % 2 == 0
+        else:
+            x = rng.standard_normal((count, 20))
+            signs = np.random.default_rng(0).standard_normal((20, 20))
+            positive = np.einsum("ij,jk,ik->i", x, signs, x) > np.trace(signs)
+        labels.append(np.where(positive ^ (rng.random(count) < NOISE), 1, -1))
+        columns = {"label": labels[-1], **{f"x{k}": column for k, column in enumerate(x.T)}}
+        files.append(folder / f"{first:010}.parquet")
+        pyarrow.parquet.write_table(pyarrow.table(columns), files[-1])
+    return files, np.concatenate(labels)
 
 
-def checkerboard(bench, method):
-    """Train with more and more rows; the same other rows are predicted."""
-    train, test, model = (bench.folder / name for name in ("train", "test", "model"))
-    truth = board(test, TEST, 0)
+def sent_bytes():
+    """Return the bytes that processes of this machine have sent to each other through sockets."""
+    return int(Path("/sys/class/net/lo/statistics/tx_bytes").read_text())
+
+
+def trained(bench, problem):
+    """Train with more and more rows, which are files; predict the same other rows."""
+    (test,), truth = parts(bench.folder / f"{problem}-test", problem, TEST, 0)
+    model, slow = bench.folder / "model", set()
     for n in bench.options.sizes or SIZES["rows"]:
-        board(train, n, n)
-        command, *words = METHODS[method].split()
-        done = bench.svmfast(command, train, "-o", model, "-j", bench.threads, *words)
-        right = f"{100 * np.mean(bench.predicted(model, test) == truth):.2f} %"
-        cost = f"{done.cpu:.0f}", f"{done.peak / 1e6:.0f}", f"{model.stat().st_size:,}"
-        yield method, f"{n:,}", right, *cost
+        files, _ = parts(bench.folder / f"{problem}-{n}", problem, n, n)
+        for method, words in METHODS.items():
+            if method in slow:
+                continue
+            command = [*words.split(), *PROBLEMS[problem].split(), "--label", "label"]
+            output = [files[0], model] if method == "train" else ["-o", model, *files]
+            done = bench.svmfast(*command, *([] if method == "train" else ["-j", 1]), *output)
+            right = f"{100 * np.mean(bench.predicted(model, test) == truth):.2f} %"
+            cost = f"{done.cpu:.0f}", f"{done.peak / 1e6:.0f}", f"{model.stat().st_size / 1e6:.2f}"
+            spread, before = ("-", "-", "-"), sent_bytes()
+            if n >= 1_000_000:
+                alone = model.read_bytes()
+                two = bench.svmfast(*command, "--dask", "local:2", *output)
+                assert model.read_bytes() == alone
+                spread = f"{two.cpu:.0f}", f"{two.peak / 1e6:.0f}", f"{(sent_bytes() - before) / 1e6:.0f}"
+            yield f"{problem}: {method}", f"{n:,}", right, *cost, *spread
+            if done.cpu > LIMIT:
+                slow.add(method)
 
 
 TABLES = [
@@ -171,8 +202,8 @@ TABLES = [
         [*SIZES], grown, [*SIZES], left=2,
         note=f"Unless stated otherwise: {', '.join(f'{n:,} {name}' for name, n in BASE.items())}.",
     ),
-    Table("checkerboard", "method | rows | right labels | seconds | peak MB | bytes", [*METHODS],
-          checkerboard, [*METHODS],
+    Table("rows", "problem and method | rows | right labels | seconds | peak MB | model MB | "
+          "local:2: seconds | peak MB | sent MB", [*PROBLEMS], trained, [*PROBLEMS],
           note=f"Of {TEST:,} other rows; the best possible is {100 - 100 * NOISE:g} %."),
 ]  # fmt: skip
 
