@@ -9,7 +9,7 @@ process that does nothing, and its memory the peak. Rows are streamed through a 
 slope is fitted to the upper half of an axis: time grows with size to the power of it. A slope over less than
 a second is start-up and noise, and is left out. `parsing` is predict with a linear model. No data are needed.
 
-Table rows: accuracy and cost by the number of training rows, which are Parquet files of 250,000 rows (`train`:
+Table rows: accuracy and cost by the number of training rows, in Parquet files of 250,000 rows (`train`: only
 the first), with one thread and with two workers. A tenth of the rows have the other label, so that no
 classifier exceeds 90 %. squares: 2 features, the colors of a board of 1,024 squares. smooth: 20 features, the
 sign of a quadratic form. `sent` are the bytes that all processes of this machine sent each other (Linux).
