@@ -1,7 +1,7 @@
-"""Join fast models with the exact one: does the guarantee hold for the files? docs/cascade.md.
+"""Join fast models with the exact one: does the guarantee hold for the files? docs/methods.md.
 
     python scripts/bench/cascade.py                                                  # a check on fixtures/
-    python scripts/bench/cascade.py --data DIR --models DIR --page docs/cascade.md
+    python scripts/bench/cascade.py --data DIR --models DIR --page docs/methods.md
 
 Samples are drawn from the test rows, half as many as there are (or until a number of them are different).
 Each decides whether to write a file and chooses the error; a file breaks the guarantee if the share of all
