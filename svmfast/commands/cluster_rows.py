@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate, pairwise
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, islice, pairwise
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -25,6 +25,9 @@ from svmfast.threads import one_blas_thread
 
 A = TypeVar("A")
 R = TypeVar("R")
+
+#: A worker joins the sums of so many parts, so that the driver gets fewer.
+GROUP = 8
 
 
 class Summary(NamedTuple):
@@ -88,20 +91,20 @@ class ClusterRows(Closing):
         return found
 
     def each(self, work: Callable[[WorkingSet, A], R], argument: A, threads: int = 1) -> Iterator[R]:
-        for results in self._pass(_each, work, argument):
+        for results in self._followed(self._calls(_each, work, argument), self._own):
             yield from results
 
     def total(self, work: Callable[[WorkingSet, A], Sums], argument: A, threads: int = 1) -> Sums:
-        sums = TreeSum(0, [])
-        for of_part in self._pass(_total, work, argument):
-            sums.extend(of_part)
+        parts = self._calls(_total, work, argument)
+        groups = (self._workers.submit(_joined, *few) for few in _groups(parts))
+        sums = _joined(*self._followed(groups, [few[-1] for few in _groups(self._own)]))
         return sums.value()
 
     def sent(
         self, leaf_of: Callable[[WorkingSet, A], Copies], argument: A, n_leaves: int, threads: int = 1
     ) -> ClusterLeaves:
         held = list(self._calls(copies_of, leaf_of, argument, n_leaves))
-        sizes = self._followed(self._workers.submit(sizes_of, one) for one in held)
+        sizes = self._followed((self._workers.submit(sizes_of, one) for one in held), self._own)
         total = sum(sizes, np.zeros(n_leaves, dtype=np.int64))
         return ClusterLeaves(self._workers, held, total, self.n_bytes / self.n_rows)
 
@@ -117,19 +120,16 @@ class ClusterRows(Closing):
         if self._drawn is not None:
             self._drawn.close()
 
-    def _pass(self, task: Callable[..., Any], work: Any, argument: Any) -> Iterator[Any]:
-        """Yield the results of `task` for the parts that have blocks of their own, in order."""
-        yield from self._followed(self._calls(task, work, argument))
-
     def _calls(self, task: Callable[..., Any], work: Any, argument: Any, *more: Any) -> Iterator[Any]:
         shared, places = self._workers.share(argument), self._workers.holders(self._held)
         for k in self._own:
             given = self._held[k], self._columns, self._spans[k], *self._heads[k]
             yield self._workers.submit(task, work, shared, more, *given, at=places[k])
 
-    def _followed(self, calls: Iterator[Any]) -> Iterator[Any]:
+    def _followed(self, calls: Iterator[Any], parts: Sequence[int]) -> Iterator[Any]:
+        """Yield the results of calls in order, each of which ends with one of these parts."""
         self._progress(0, self.n_rows, "pass")
-        for k, found in zip(self._own, self._workers.in_order(calls), strict=True):
+        for k, found in zip(parts, self._workers.in_order(calls), strict=True):
             yield found
             self._progress(self._spans[k].end_row, self.n_rows, "pass")
 
@@ -143,3 +143,15 @@ def _total(work: Callable[..., Sums], argument: Any, _more: tuple[()], *of_part:
     blocks = part_blocks(*of_part)
     with one_blas_thread():
         return TreeSum.of(blocks.span.first_block, (work(block, argument) for block in blocks))
+
+
+def _joined(*following: TreeSum) -> TreeSum:
+    found = TreeSum(0, [])
+    for one in following:
+        found.extend(one)
+    return found
+
+
+def _groups(parts: Iterable[R]) -> Iterator[list[R]]:
+    left = iter(parts)
+    return iter(lambda: list(islice(left, GROUP)), [])
