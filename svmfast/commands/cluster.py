@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import gc
 import multiprocessing
 import os
 import platform
@@ -268,4 +269,6 @@ def check_wanted() -> None:
     worker = get_worker()
     task = worker.state.tasks.get(worker.get_current_task())
     if task is None or task.state == "cancelled":
+        # Dask's frames and the error refer to each other, and to the rows; an idle worker would keep them.
+        worker.loop.add_callback(worker.loop.call_later, 1, gc.collect)
         raise RuntimeError("cancelled")
