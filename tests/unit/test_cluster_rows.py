@@ -17,7 +17,7 @@ from program import PROGRAM
 from table_files import write
 
 import svmfast as package
-from svmfast.commands import cluster_leaves
+from svmfast.commands import cluster, cluster_leaves
 from svmfast.commands.cluster import connected
 from svmfast.commands.cluster_reading import ClusterReader
 from svmfast.dask import budget_train, meka
@@ -47,7 +47,8 @@ def workers():
     before = dict(os.environ)
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "processes": False}
     options["protocol"] = "tcp://"
-    with distributed.LocalCluster(**options) as local, connected(local.scheduler_address) as found:
+    config = pytest.importorskip("dask").config.set(cluster._HOLDING)  # no call is stolen
+    with config, distributed.LocalCluster(**options) as local, connected(local.scheduler_address) as found:
         yield found
     os.environ.clear()
     os.environ.update(before)
@@ -304,7 +305,8 @@ def test_calls_are_run_in_order(workers):
     place = workers.threads()[:1]
     calls = [workers.submit(opened, at=place)]
     calls += [workers.submit(now, number, at=place, soon=number == 9) for number in range(10)]
-    while len(workers.client.processing()[place[0]]) < len(calls):
+    until = time.monotonic() + 30
+    while len(workers.client.processing()[place[0]]) < len(calls) and time.monotonic() < until:
         time.sleep(0.01)
     GATE.set()
     gate, *times = [workers.result(one) for one in calls]
