@@ -57,14 +57,12 @@ class CenterTree(Cacheless):
         They are differences of squared distances, and each is summed in the order of the row's entries.
         """
         centers, lengths = self.leaf_centers, np.diff(rows.indptr)
-        first, last = rows.indptr[[0, -1]]
-        values, columns = rows.values[first:last], rows.indices[first:last]
         row = np.repeat(np.arange(len(rows)), lengths)
-        own, other = centers[leaf[row], columns], self.near[leaf]
+        own, other = centers[leaf[row], rows.indices], self.near[leaf]
         found = self._norms[other] - self._norms[leaf][:, None]
         for k in range(other.shape[1]):
-            apart = centers[other[row, k], columns] - own
-            found[:, k] -= 2 * np.bincount(row, values * apart, minlength=len(rows))
+            apart = centers[other[row, k], rows.indices] - own
+            found[:, k] -= 2 * np.bincount(row, rows.values * apart, minlength=len(rows))
         return found
 
     def reaching(self, rows: Rows, leaf: IntArray, overlap: float) -> FloatArray:

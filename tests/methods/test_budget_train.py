@@ -129,6 +129,13 @@ def test_regression_learns_a_curve():
     # Noise with standard deviation 0.1 has mean absolute value 0.08: the Laplace scale of held-out residuals.
     assert 0.06 < float(made.head.prob_a[0]) < 0.11
     assert (made.nr_sv, report.classes) == (None, 0)
+    # For a small C the squared loss of the refit is worse.
+    weak = replace(options, C=0.1, probability=False)
+    kept, last = (
+        budget_train(source_of(Rows.from_dense(x), y), replace(weak, keep=keep))[0]
+        for keep in ("refit", "last")
+    )
+    np.testing.assert_array_equal(kept.sv_coef, last.sv_coef)
 
 
 def test_class_weights_move_the_boundary():
