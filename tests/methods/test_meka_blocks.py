@@ -20,6 +20,7 @@ from svmfast.formats.checkpoint import Checkpoint
 from svmfast.formats.model_files import model_bytes
 from svmfast.formats.spool import Spool
 from svmfast.formats.svmlight import read_svmlight
+from svmfast.methods.meka import blocks
 from svmfast.methods.meka.fit import fit, fit_blocks
 from svmfast.methods.method import Setting
 from svmfast.rows import Rows
@@ -112,7 +113,7 @@ def test_landmarks_of_ridge_have_each_cluster_s_own_mean():
         np.testing.assert_allclose(made.decision_values(test)[there, 0], expected, rtol=1e-4)
 
 
-def test_hard_rows(tmp_path):
+def test_hard_rows(tmp_path, monkeypatch):
     """Equal rows, leaves of one class, fewer rows than leaves, wide sparse rows; what is left out is said."""
     notes: list[str] = []
     x = np.vstack([np.zeros((300, 2)), RNG.normal(size=(100, 2)) + 9])
@@ -129,6 +130,9 @@ def test_hard_rows(tmp_path):
     assert len(set(notes)) == 1
     assert "rows of clusters that k-means could not divide were left out" in notes[0]
     assert made.n_cells > 4
+    monkeypatch.setattr(blocks, "MOST_TIMES", 1e-9)  # so that a leaf may have no chosen row
+    one, _ = fit(Rows.from_dense(x), y, replace(options, task="ridge", landmarks=5))
+    assert (one.sizes == 1).all()
     few = Rows.from_dense([[0.0, 1.0], [5.0, 0.0], [0.0, 1.0]]).renumbered(
         np.array([70, 3, 70], np.int32), 10**6
     )

@@ -85,6 +85,7 @@ def local_model(leaf: LeafRows, local: Local) -> Cell | None:
     count = int(np.count_nonzero(own))
     if count > local.most_rows:
         used = chosen(leaf.numbers, local.options.seed, local.most_rows / count)
+        used[np.argmax(own)] = True  # one at least
     left_out = count - int(np.count_nonzero(own & used))
     low_rank = local.options.landmarks is not None
     if not len(local.labels):
