@@ -148,7 +148,13 @@ def test_memory_is_checked_for_centers_clusters_and_the_model():
     for given, changes, what in (
         (wide, {"clusters": 50}, "a center of 3,001 features"),
         (rows, {"clusters": 1, "task": "ridge"}, "training on clusters of up to 2,000 rows"),
-        (rows, {"cluster_rows": 20, "clusters": None, "overlap": 9.0}, "the model"),
+        (rows, {"cluster_rows": 20, "clusters": None, "overlap": 0.5}, "the model"),
+        # Also with the landmarks that would make the model small enough.
+        (
+            rows,
+            {"cluster_rows": 20, "clusters": None, "overlap": 9.0},
+            "training on clusters of up to 2.. rows",
+        ),
     ):
         options = replace(BLOCKS, memory=1 << 20, **changes)
         with pytest.raises(MemoryLimitError, match=what) as refused:

@@ -92,10 +92,7 @@ class BlockWork:
                 raise
             some = 1 << fitting.bit_length() - 1
             fewer = replace(self.options, landmarks=some, rank=some)
-            try:
-                model = self._trained(fewer, gamma, regularization)
-            except MemoryLimitError:
-                raise large from None
+            model = self._trained(fewer, gamma, regularization)
             self.setting.note(
                 f"with exact blocks the model would need {large.needed:,} bytes, and the limit is "
                 f"{large.limit:,} (`memory`); clusters have {some} `landmarks` instead"
