@@ -231,7 +231,12 @@ def beyond(loss: Loss, limits: Limits, rows: str) -> str:
     if lost is not None and limits.max_loss_percent is not None and lost.value > limits.max_loss_percent:
         what = f"{lost.value:.3g}% more error" if limits.regression else f"{lost.value:.3g} points lost"
         return f"{what} on the {rows} rows, more than {limits.max_loss_percent:g}"
-    may = f", {lost.high:.2g} may be lost" if lost is not None and limits.max_loss_percent else ""
+    may = ""
+    if lost is not None and limits.max_loss_percent:
+        what = "percent more error" if limits.regression else "points lost"
+        may = f", and up to {lost.high:.2g} {what}"
+        if math.isinf(lost.high):
+            may = ", which cannot show how much the error may grow"
     found = f"not shown to be within the limits: {differing_within(loss)} on the {rows} rows{may}"
     # With each model that the confirming rows refuse, the next one must pass with a wider interval.
     return found + "; the interval of a further model is wider" * limits.shown_by(loss)

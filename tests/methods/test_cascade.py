@@ -1,6 +1,7 @@
 """`svmfast cascade`: the program, its file and predictions, and what it refuses."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -201,4 +202,5 @@ def test_a_result_that_is_not_faster_is_reported(rows):
     report = cascading(fast, exact, few, CascadeOptions(force=True), warn=warnings.append).report
     assert (report.rows_deciding, report.cheaper) == (0, True)
     assert report.operations > report.operations_exact
+    assert re.search(r" \(1\.\d+x MORE; counted\)", "\n".join(report.lines()))
     assert warnings[0].startswith("with the error that the guarantee needs the two together cost ")

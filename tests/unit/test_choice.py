@@ -26,6 +26,7 @@ from svmfast.frontiers.folder import MadeRecord
 from svmfast.frontiers.measured import MeasuredModels
 from svmfast.frontiers.plan import CandidateCommand
 from svmfast.frontiers.row_sets import LabelledRows, divided, read_sets
+from svmfast.frontiers.words import beyond
 from svmfast.methods.approximate import ApproximateOptions
 from svmfast.methods.approximate.run import approximate
 from svmfast.methods.common.equal_rows import row_keys
@@ -96,6 +97,19 @@ SETS = {
 }
 #: Which models, the limits, which is recommended (nothing: none), and why.
 CHOSEN = cells_of(Path(__file__).with_name("chosen.tsv"))
+
+
+@pytest.mark.parametrize(
+    ("high", "regression", "said"),
+    [
+        (2.5, False, " on the confirming rows, and up to 2.5 points lost"),
+        (2.5, True, " on the confirming rows, and up to 2.5 percent more error"),
+        (math.inf, True, " on the confirming rows, which cannot show how much the error may grow"),
+    ],
+)
+def test_a_refusal_says_what_may_be_lost(high, regression, said):
+    found = replace(loss(0.1), lost=Estimate(0.5, 0.1, high))
+    assert said in beyond(found, Limits(max_loss_percent=1.0, regression=regression), "confirming")
 
 
 @pytest.mark.parametrize(CHOSEN[0], CHOSEN[1:])

@@ -37,8 +37,9 @@ class Rung(NamedTuple):
 
 #: From cheap to expensive.
 LADDER = tuple(Rung(*one) for one in ((1, 1), (2, 1), (3, 1), (2, 64), (4, 1), (3, 64), (4, 64)))
-#: Later rungs that would store more than this multiple of the exact model's numbers are left out.
-MOST_NUMBERS = 20
+#: Rungs that would store more than this multiple of the exact model's numbers are left out. The first is not,
+#: unless it would also take more than this share of the memory: it may be fast, but takes minutes to build.
+MOST_NUMBERS, MOST_MEMORY = 20, 1 / 8
 #: Rows per cell: a center of fewer rows does not represent others.
 ROWS_A_CELL = 10
 #: A later expansion is taken if it needs at most this share of an earlier one's multiply-adds.
@@ -141,7 +142,7 @@ class Ladder:
         known = rung.cells == 1 and not self.setting.compressed
         if options.max_bytes is not None and known and 8 * stored > options.max_bytes:
             return f"{stored:,} numbers do not fit into {options.max_bytes:,} bytes"
-        if rung == self.rungs[0]:
+        if rung == self.rungs[0] and (len(self.rungs) == 1 or 8 * stored <= MOST_MEMORY * options.memory):
             return None
         if stored > MOST_NUMBERS * self._exact_numbers:
             return f"{stored:,} numbers for {self._exact_numbers:,}"

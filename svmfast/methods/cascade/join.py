@@ -94,7 +94,9 @@ class CascadeReport(Figures):
         return f"the {self.rows_deciding:,} rows that decide"
 
     def lines(self) -> list[str]:
-        fewer = f"{self.operations_exact / self.operations:.1f}x fewer; " if self.operations else ""
+        ratio, fewer = self.operations_exact / (self.operations or math.inf), ""
+        if ratio:
+            fewer = f"{ratio:.1f}x fewer; " if ratio >= 1 else f"{1 / ratio:.1f}x MORE; "
         lines = [
             *self._lines_of_rows(),
             *self.kept.lines(),
