@@ -12,6 +12,7 @@ from svmfast.kernels import Kernel
 from svmfast.methods.budget.refit import KernelCache, Pass, Refit, RefitProblem, pass_sums
 from svmfast.methods.budget.sgd import BudgetExpansion
 from svmfast.methods.budget.training import BudgetRun, Descended, Pair
+from svmfast.methods.common.equal_rows import groups_of, row_keys
 from svmfast.methods.method import Kept
 from svmfast.models.expansion import KernelExpansion
 from svmfast.models.head import Head
@@ -103,7 +104,7 @@ def assemble(run: BudgetRun, finished: list[Finished]) -> KernelExpansion:
         return KernelExpansion(
             head=Head("epsilon_svr", prob_a=_laplace(run, only)),
             kernel=kernel,
-            sv=_own_columns(run, [only.vectors]),
+            sv=_own_columns(run, [Rows.from_dense(only.vectors)]),
             sv_coef=only.coef[None, :].copy(),
             rho=np.array([-only.bias]),
         )
@@ -113,29 +114,32 @@ def assemble(run: BudgetRun, finished: list[Finished]) -> KernelExpansion:
         e, first = one.expansion, one.first_class
         groups[pair.first].append((e.vectors[first], pair.second - 1, e.coef[first]))
         groups[pair.second].append((e.vectors[~first], pair.first, e.coef[~first]))
-    nr_sv = np.array([sum(len(coef) for _, _, coef in group) for group in groups], dtype=np.int64)
-    sv_coef = np.zeros((max(k - 1, 1), int(nr_sv.sum())))
-    at, blocks = 0, []
-    for vectors, row, coef in (part for group in groups for part in group):
-        sv_coef[row, at : at + len(coef)] = coef
-        at += len(coef)
-        blocks.append(vectors)
+    blocks = [_shared(group, max(k - 1, 1)) for group in groups if group]
     prob_a, prob_b = _sigmoids(run, finished)
     return KernelExpansion(
         head=Head("c_svc", labels=run.rows.classes.astype(np.int64), prob_a=prob_a, prob_b=prob_b),
         kernel=kernel,
-        sv=_own_columns(run, blocks),
-        sv_coef=sv_coef,
+        sv=_own_columns(run, [vectors for vectors, _ in blocks]),
+        sv_coef=np.hstack([coef for _, coef in blocks]) if blocks else np.zeros((1, 0)),
         rho=np.array([-one.expansion.bias for one in finished]),
-        nr_sv=nr_sv,
+        nr_sv=np.array([len(vectors) for vectors, _ in blocks] or [0], dtype=np.int64),
     )
 
 
-def _own_columns(run: BudgetRun, blocks: list[FloatArray]) -> Rows:
+def _shared(parts: list[tuple[FloatArray, int, FloatArray]], width: int) -> tuple[Rows, FloatArray]:
+    """The vectors of a class, each once, and their coefficients; pairs share those that were not merged."""
+    vectors = Rows.concatenate([Rows.from_dense(block) for block, _, _ in parts])
+    group, first = groups_of(row_keys(vectors))
+    coef = np.zeros((width, len(first)))
+    number = np.repeat([row for _, row, _ in parts], [len(own) for _, _, own in parts])
+    np.add.at(coef, (number, group), np.concatenate([own for _, _, own in parts]))
+    return vectors.take(first), coef
+
+
+def _own_columns(run: BudgetRun, blocks: list[Rows]) -> Rows:
     if not blocks:
         return Rows.empty(run.source.n_features)
-    rows = Rows.concatenate([Rows.from_dense(block) for block in blocks])
-    return expand(rows, run.source.columns, run.source.n_features)
+    return expand(Rows.concatenate(blocks), run.source.columns, run.source.n_features)
 
 
 def _sigmoids(run: BudgetRun, finished: list[Finished]) -> tuple[FloatArray | None, FloatArray | None]:

@@ -82,6 +82,11 @@ def run(inputs: Inputs, options: BudgetTrainOptions, setting: Setting) -> Outcom
     validate = None if held is None else (held.rows, held.labels)
     model, report = budget_train(data.source, options, setting, validate)
     remark_on_classes(report.validation, setting)
+    if report.support_vectors > report.rows > 0:
+        setting.note(
+            f"the model has more support vectors ({report.support_vectors:,}) than there are rows "
+            f"({report.rows:,}), and svmfast train's never has: `budget` is for each decision function"
+        )
     return Outcome(model, report)
 
 

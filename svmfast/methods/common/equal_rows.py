@@ -13,6 +13,7 @@ from hashlib import blake2b
 import numpy as np
 
 from svmfast.rows import BoolArray, FloatArray, IntArray, Rows
+from svmfast.solvers.arithmetic import eight_digits
 from svmfast.solvers.intervals import clopper_pearson, poisson_limits, weighted_sum
 
 #: Copies are reported only if the probability that independent draws look like copies is below about this.
@@ -49,13 +50,7 @@ def vector_keys(vectors: Rows, rows: Rows, keys: list[bytes]) -> list[bytes]:
 
 
 def _eight_digits(rows: Rows) -> Rows:
-    """The rows with values of 8 significant digits."""
-    values = rows.values.copy()
-    stored = (values != 0) & np.isfinite(values)
-    digits = 7 - np.floor(np.log10(np.abs(values[stored]))).astype(np.int64)
-    scale = 10.0 ** np.clip(digits, -300, 300)
-    values[stored] = np.rint(values[stored] * scale) / scale
-    return Rows.trusted(rows.indptr, rows.indices, values, rows.n_columns)
+    return Rows.trusted(rows.indptr, rows.indices, eight_digits(rows.values), rows.n_columns)
 
 
 def groups_of(keys: list[bytes]) -> tuple[IntArray, IntArray]:
