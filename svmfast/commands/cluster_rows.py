@@ -26,8 +26,8 @@ from svmfast.threads import one_blas_thread
 A = TypeVar("A")
 R = TypeVar("R")
 
-#: A worker joins the sums of so many parts, so that the driver gets fewer.
-GROUP = 8
+#: Workers join the sums of so many parts, again and again, until the driver gets few.
+GROUP, MOST_SUMS = 8, 16
 
 
 class Summary(NamedTuple):
@@ -95,10 +95,11 @@ class ClusterRows(Closing):
             yield from results
 
     def total(self, work: Callable[[WorkingSet, A], Sums], argument: A, threads: int = 1) -> Sums:
-        parts = self._calls(_total, work, argument)
-        groups = (self._workers.submit(_joined, *few) for few in _groups(parts))
-        sums = _joined(*self._followed(groups, [few[-1] for few in _groups(self._own)]))
-        return sums.value()
+        calls, parts = self._calls(_total, work, argument), self._own
+        while len(parts) > MOST_SUMS:
+            calls = (self._workers.submit(_joined, *few) for few in _groups(calls))
+            parts = [few[-1] for few in _groups(parts)]
+        return _joined(*self._followed(calls, parts)).value()
 
     def sent(
         self, leaf_of: Callable[[WorkingSet, A], Copies], argument: A, n_leaves: int, threads: int = 1

@@ -17,7 +17,7 @@ from program import PROGRAM
 from table_files import write
 
 import svmfast as package
-from svmfast.commands import cluster, cluster_leaves
+from svmfast.commands import cluster, cluster_leaves, cluster_rows
 from svmfast.commands.cluster import connected
 from svmfast.commands.cluster_reading import ClusterReader
 from svmfast.dask import budget_train, meka
@@ -114,6 +114,8 @@ def alone(paths, reading, classes):
 def shared(workers, paths, reading, classes, monkeypatch, part_bytes=200_000):
     monkeypatch.setattr(parts, "PART_BYTES", part_bytes)
     monkeypatch.setattr(cluster_leaves, "_TAKEN", part_bytes)
+    monkeypatch.setattr(cluster_rows, "GROUP", 2)
+    monkeypatch.setattr(cluster_rows, "MOST_SUMS", 2)
     how = (reading, classes, lambda path, columns: None, FilesRead("data"), 1 << 30)
     reader = ClusterReader(workers, *how, lambda text: None, lambda *of: None)
     return reader.read_files(list(map(str, paths)))
