@@ -139,11 +139,12 @@ class Rows:
         index = np.asarray(which)
         if index.dtype == bool:
             index = np.flatnonzero(index)
-        lengths = np.diff(self.indptr)[index]
+        starts = self.indptr[:-1][index]
+        lengths = self.indptr[1:][index] - starts
         indptr = np.zeros(len(index) + 1, dtype=np.int64)
         np.cumsum(lengths, out=indptr[1:])
         indices, values = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1])
-        shift, begin = self.indptr[index] - indptr[:-1], 0
+        shift, begin = starts - indptr[:-1], 0
         while begin < len(index):
             end = max(begin + 1, int(np.searchsorted(indptr, indptr[begin] + _CHECKED, side="right")) - 1)
             own = slice(indptr[begin], indptr[end])
