@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from math import ceil, inf, log, prod
+from math import ceil, inf, log, prod, sqrt
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from svmfast.solvers.training_data import WorkingSet, class_labels, expand
 
 #: A cluster with more than so many times `cluster_rows`, which k-means could not divide, is sampled.
 MOST_TIMES = 8
-#: The size of the model is foreseen once so many local models are trained.
+#: The size of the model is foreseen once so many local models are trained, and twice as many, and so on.
 FORESEEN = 64
 #: Landmarks of a cluster if exact blocks make too large a model; with fewer it is refused.
 LANDMARKS = (16, 256)
@@ -145,15 +145,16 @@ class BlockWork:
     def _check_size(self, local: Local, cells: Sequence[Cell], held: int) -> None:
         """Refuse a model that is too large to put together, beside the rows, or to predict with.
 
-        What some cells foresee may be a quarter off.
+        What n cells foresee may be off by the share 2 / sqrt(n): a quarter for the first 64.
         """
-        share, memory, needed = len(cells) / len(self.leaves.sizes), self.options.memory, 4 * held
-        if len(cells) in (FORESEEN, len(self.leaves.sizes)):
-            needed = int(max(needed, held + self._joined(local, cells).working_bytes) / share)
-            memory = memory if share == 1 else memory + memory // 4
+        known, total = len(cells), len(self.leaves.sizes)
+        memory, needed = self.options.memory, 4 * held
+        if known == total or (known >= FORESEEN and known & (known - 1) == 0):
+            needed = int(max(needed, held + self._joined(local, cells).working_bytes) / known * total)
+            memory += 0 if known == total else int(2 / sqrt(known) * memory)
         if needed > memory:
             advice = f"raise `memory`, or use {'fewer ' if local.options.landmarks else ''}`landmarks`"
-            vectors = sum(len(cell.vectors) for cell in cells) // len(cells)
+            vectors = sum(len(cell.vectors) for cell in cells) // known
             raise _TooLargeError("the model", needed, self.options.memory, advice, vectors)
 
     def _cells(self, name: str, local: Local) -> Iterator[Cell]:
