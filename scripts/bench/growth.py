@@ -143,6 +143,7 @@ METHODS = {
     "train": "train",
     "budget-train, 500 vectors": "budget-train -B 500",
     "meka, local models": "meka --task svc --block-only",
+    "meka, large clusters": "meka --task svc --block-only --cluster-rows 20000 --landmarks 256",
 }
 
 

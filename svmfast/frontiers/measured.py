@@ -1,9 +1,8 @@
 """The measured models of a run of ``svmfast frontier``: from a candidate's file to a point of the choice.
 
 ``NAME + exact`` is a candidate's model with the exact one as fallback. No process makes it, and it has
-neither a file in the folder's ``models`` nor a record: every run, also one that continues, puts the measured
-model and the exact one together here. Only if it is recommended is it written, as ``recommended``. Its
-command, run later, makes the same bytes.
+neither a file in the folder's ``models`` nor a record: every run, also one that continues, joins the two
+models here. It is written only if it is recommended, as ``recommended``; its command makes the same bytes.
 """
 
 from __future__ import annotations
