@@ -303,12 +303,17 @@ def now(*_):
     return time.monotonic()
 
 
+def has(keys, dask_worker):
+    return dask_worker.state.tasks.keys() >= {*keys}
+
+
 def test_calls_are_run_in_order(workers):
     place = workers.threads()[:1]
     calls = [workers.submit(opened, at=place)]
     calls += [workers.submit(now, number, at=place, soon=number == 9) for number in range(10)]
     until = time.monotonic() + 30
-    while len(workers.client.processing()[place[0]]) < len(calls) and time.monotonic() < until:
+    while not workers.client.run(has, [one.key for one in calls], workers=place)[place[0]]:
+        assert time.monotonic() < until
         time.sleep(0.01)
     GATE.set()
     gate, *times = [workers.result(one) for one in calls]
